@@ -1,0 +1,30 @@
+# Two commands do everything, set-up included: `make demo` and `make test`.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test bench clean
+demo: $(READY)
+	@$(BIN)/rheostat compare --topology wordcount --curve day \
+		--policies static,threshold,occupancy,joint,ds2,multilevel,e2df,elysium,autoscale --out demo
+
+test: $(READY)
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/pytest
+
+bench: $(READY)
+	@for b in benchmarks/bench_*.py; do echo "== $$b" && $(BIN)/python $$b || exit 1; done
+
+# pip runs again only when pyproject.toml changed.
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Rheostat needs Python 3.11 or later: make PYTHON=/path/to/python3.11"; exit 2; }
+	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv || \
+		{ echo "Python's venv module is missing: on Debian and Ubuntu, apt install python3-venv"; rm -rf .venv; exit 2; }
+	@echo "Setting up .venv (once, about a minute)" && $(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $(READY)
+
+clean:
+	rm -rf .venv demo build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,55 @@
+"""How every command talks: results on stdout, one-line errors on stderr, JSON without decoration."""
+
+import json
+import math
+import sys
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+out = Console(highlight=False, soft_wrap=False)
+err = Console(stderr=True, highlight=False)
+
+
+def fail(message: str) -> None:
+    """Print one line about a mistake."""
+    line = " ".join(message.split())
+    print(f"rheostat: {line}", file=sys.stderr)
+
+
+def print_json(value: Any) -> None:
+    """Print a result for programs: strict JSON, so a missing or infinite number is null."""
+    print(json.dumps(_finite(value), indent=2, sort_keys=False, allow_nan=False))
+
+
+def table(title: str, *columns: str, text: int = 1) -> Table:
+    """Make a table whose first `text` columns are words and whose others are numbers."""
+    made = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    for index, column in enumerate(columns):
+        made.add_column(column, justify="left" if index < text else "right", overflow="fold")
+    return made
+
+
+def number(value: float | None, unit: str = "", digits: int = 3) -> str:
+    """Write a number the way people read it.
+
+    >>> number(1234.5678), number(0.5), number(None), number(0.25, "%")
+    ('1,235', '0.5', '-', '25 %')
+    """
+    if value is None or not math.isfinite(value):
+        return "-"
+    if unit == "%":
+        return f"{100 * value:.0f} %"
+    text = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.{digits}g}"
+    return f"{text} {unit}".strip()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value

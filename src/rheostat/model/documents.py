@@ -1,0 +1,155 @@
+"""Reads JSON and YAML files as data: bounded in size, never executed, every doubled key refused."""
+
+import json
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from rheostat.model.errors import FileError, nearest
+
+MAX_BYTES = 10 * 1024 * 1024
+
+
+class Document(BaseModel):
+    """A part of a file: unknown keys, NaN and infinities are mistakes; a numeric name is a name."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, coerce_numbers_to_str=True
+    )
+
+
+T = TypeVar("T", bound=Document)
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """Read a JSON or YAML file whose top is a mapping; FileError says what is wrong with it."""
+    data = _bytes(path)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    if not text.strip():
+        raise FileError(f"{path}: the file is empty")
+    parsed = _json(path, text) if path.suffix.lower() == ".json" else _yaml(path, text)
+    if not isinstance(parsed, dict):
+        raise FileError(f"{path}: expected a mapping at the top, found {type(parsed).__name__}")
+    return parsed
+
+
+def parse(kind: type[T], content: dict[str, Any], path: Path) -> T:
+    """Validate a document's content; the first mistake becomes a one-line FileError that names the place."""
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = _place(first["loc"], content)
+        if first["type"] == "extra_forbidden":
+            key = str(first["loc"][-1])
+            raise FileError(f"{path}: {place}: unknown key{nearest(key, _keys(kind, first['loc']))}") from None
+        message = first["msg"][0].lower() + first["msg"][1:]
+        raise FileError(f"{path}: {place}: {message}") from None
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
+    if len(data) > MAX_BYTES:
+        raise FileError(f"{path}: larger than 10 MB; a topology or trace of that size is not supported")
+    return data
+
+
+def _json(path: Path, text: str) -> Any:
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                raise FileError(f"{path}: duplicate key {key!r}")
+            found[key] = value
+        return found
+
+    try:
+        return json.loads(text, object_pairs_hook=unique)
+    except json.JSONDecodeError as error:
+        raise FileError(f"{path}: line {error.lineno}: not JSON: {error.msg}") from None
+    except (RecursionError, ValueError):
+        raise FileError(f"{path}: not usable JSON: nested too deeply or a number is too long") from None
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain data only: no aliases (they can blow a small file up to gigabytes), no doubled keys."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.events.AliasEvent):
+            event = self.peek_event()
+            raise yaml.MarkedYAMLError(problem="aliases (*name) are not allowed", problem_mark=event.start_mark)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
+            if key in seen:
+                raise yaml.MarkedYAMLError(problem=f"duplicate key {key!r}", problem_mark=key_node.start_mark)
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def _yaml(path: Path, text: str) -> Any:
+    try:
+        return yaml.load(text, Loader=_Loader)  # a SafeLoader: builds plain data, never objects
+    except yaml.MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        raise FileError(f"{path}: {line}not usable YAML: {error.problem}") from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        summary = str(error).splitlines()[0] if str(error) else "nested too deeply"
+        raise FileError(f"{path}: not usable YAML: {summary}") from None
+
+
+def _place(location: tuple[int | str, ...], content: Any) -> str:
+    """Say where, with the component's name instead of its index.
+
+    >>> _place(("operators", 1, "cost"), {"operators": [{"name": "a"}, {"name": "b"}]})
+    "operators 'b', key 'cost'"
+    >>> _place(("name",), {})
+    "key 'name'"
+    """
+    parts: list[str] = []
+    here = content
+    for step in location:
+        if isinstance(step, int):
+            here = here[step] if isinstance(here, list) and step < len(here) else None
+            name = here.get("name") if isinstance(here, dict) else None
+            label = repr(str(name)) if name is not None else f"number {step + 1}"
+            parts[-1:] = [parts[-1].removeprefix("key ").strip("'") + f" {label}"] if parts else [label]
+        else:
+            here = here.get(step) if isinstance(here, dict) else None
+            parts.append(f"key {step!r}")
+    return ", ".join(parts) if parts else "the file"
+
+
+def _keys(kind: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
+    """The keys that are known at the place of an unknown one."""
+    here: type[BaseModel] = kind
+    for step in location[:-1]:
+        if isinstance(step, str) and step in here.model_fields:
+            inner = _document_inside(here.model_fields[step].annotation)
+            if inner is None:
+                return []
+            here = inner
+    return list(here.model_fields)
+
+
+def _document_inside(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for argument in getattr(annotation, "__args__", ()):
+        found = _document_inside(argument)
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,55 @@
+"""What every directed graph of operators must satisfy, whichever file it came from."""
+
+import math
+from collections.abc import Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+
+from rheostat.model.errors import UserError, nearest
+
+SHARE_SLACK = 1e-9  # 0.1 + 0.2 + 0.7 is a little over 1 in floating point
+
+
+def check_names(names: Sequence[str], word: str = "operator") -> None:
+    """Refuse an empty graph, empty names and names that stand twice."""
+    if not names:
+        raise UserError(f"there is no {word}; state at least one")
+    seen: set[str] = set()
+    for name in names:
+        if not name.strip():
+            raise UserError(f"an {word} has an empty name")
+        if name in seen:
+            raise UserError(f"{word} {name!r} is stated twice; names must be unique")
+        seen.add(name)
+
+
+def check_shares(children: Mapping[str, Mapping[str, float]], word: str = "operator") -> None:
+    """Refuse unknown children and shares that are negative, not finite, or exceed 1 together."""
+    for name, shares in children.items():
+        for child, share in shares.items():
+            if child not in children:
+                raise UserError(f"{word} {name!r} sends to {child!r}, which does not exist{nearest(child, children)}")
+            if not math.isfinite(share) or share < 0:
+                raise UserError(f"{word} {name!r}: the share for {child!r} is {share}; it must be between 0 and 1")
+        total = sum(shares.values())
+        if total > 1 + SHARE_SLACK:
+            raise UserError(
+                f"{word} {name!r}: its shares add up to {total:g}, more than 1; "
+                "to send each row to several children, raise the selectivity instead"
+            )
+
+
+def downstream_order(children: Mapping[str, Mapping[str, float]], word: str = "operator") -> tuple[str, ...]:
+    """Order the operators so that each comes after all that feed it; refuse a cycle.
+
+    >>> downstream_order({"count": {}, "split": {"count": 1.0}})
+    ('split', 'count')
+    """
+    sorter: TopologicalSorter[str] = TopologicalSorter({name: () for name in children})
+    for name, shares in children.items():
+        for child in shares:
+            sorter.add(child, name)
+    try:
+        return tuple(sorter.static_order())
+    except CycleError as error:
+        path = " -> ".join(reversed(error.args[1]))
+        raise UserError(f"{word} {error.args[1][0]!r} is in a cycle: {path}; a topology must be acyclic") from None
