@@ -1,0 +1,24 @@
+"""Allocators: given units of resource, which components should get them to raise throughput most (P4)."""
+
+from rheostat.allocate.algorithms import ALGORITHMS, allocate
+from rheostat.allocate.allocation import Allocation
+from rheostat.allocate.combined import combined
+from rheostat.allocate.compute_model import throughput
+from rheostat.allocate.measured import Component, MeasuredTopology, read_topology
+from rheostat.allocate.optimal import optimal
+from rheostat.allocate.predictive import predictive
+from rheostat.allocate.stela import stela
+
+__all__ = [
+    "ALGORITHMS",
+    "Allocation",
+    "Component",
+    "MeasuredTopology",
+    "allocate",
+    "combined",
+    "optimal",
+    "predictive",
+    "read_topology",
+    "stela",
+    "throughput",
+]

@@ -25,7 +25,9 @@ def print_json(value: Any) -> None:
 
 def table(title: str, *columns: str, text: int = 1) -> Table:
     """Make a table whose first `text` columns are words and whose others are numbers."""
-    made = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    made = Table(
+        title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False
+    )
     for index, column in enumerate(columns):
         made.add_column(column, justify="left" if index < text else "right", overflow="fold")
     return made

@@ -16,9 +16,7 @@ MAX_BYTES = 10 * 1024 * 1024
 class Document(BaseModel):
     """A part of a file: unknown keys, NaN and infinities are mistakes; a numeric name is a name."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, allow_inf_nan=False, coerce_numbers_to_str=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, coerce_numbers_to_str=True)
 
 
 T = TypeVar("T", bound=Document)
@@ -48,7 +46,9 @@ def parse(kind: type[T], content: dict[str, Any], path: Path) -> T:
         place = _place(first["loc"], content)
         if first["type"] == "extra_forbidden":
             key = str(first["loc"][-1])
-            raise FileError(f"{path}: {place}: unknown key{nearest(key, _keys(kind, first['loc']))}") from None
+            raise FileError(
+                f"{path}: {place}: unknown key{nearest(key, _keys(kind, first['loc']))}"
+            ) from None
         message = first["msg"][0].lower() + first["msg"][1:]
         raise FileError(f"{path}: {place}: {message}") from None
 
@@ -86,8 +86,10 @@ class _Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.events.AliasEvent):
-            event = self.peek_event()
-            raise yaml.MarkedYAMLError(problem="aliases (*name) are not allowed", problem_mark=event.start_mark)
+            event = self.peek_event()  # type: ignore[no-untyped-call]
+            raise yaml.MarkedYAMLError(
+                problem="aliases (*name) are not allowed", problem_mark=event.start_mark
+            )
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:

@@ -27,9 +27,13 @@ def check_shares(children: Mapping[str, Mapping[str, float]], word: str = "opera
     for name, shares in children.items():
         for child, share in shares.items():
             if child not in children:
-                raise UserError(f"{word} {name!r} sends to {child!r}, which does not exist{nearest(child, children)}")
+                raise UserError(
+                    f"{word} {name!r} sends to {child!r}, which does not exist{nearest(child, children)}"
+                )
             if not math.isfinite(share) or share < 0:
-                raise UserError(f"{word} {name!r}: the share for {child!r} is {share}; it must be between 0 and 1")
+                raise UserError(
+                    f"{word} {name!r}: the share for {child!r} is {share}; it must be between 0 and 1"
+                )
         total = sum(shares.values())
         if total > 1 + SHARE_SLACK:
             raise UserError(
@@ -44,7 +48,7 @@ def downstream_order(children: Mapping[str, Mapping[str, float]], word: str = "o
     >>> downstream_order({"count": {}, "split": {"count": 1.0}})
     ('split', 'count')
     """
-    sorter: TopologicalSorter[str] = TopologicalSorter({name: () for name in children})
+    sorter: TopologicalSorter[str] = TopologicalSorter(dict.fromkeys(children, ()))
     for name, shares in children.items():
         for child in shares:
             sorter.add(child, name)
@@ -52,4 +56,6 @@ def downstream_order(children: Mapping[str, Mapping[str, float]], word: str = "o
         return tuple(sorter.static_order())
     except CycleError as error:
         path = " -> ".join(reversed(error.args[1]))
-        raise UserError(f"{word} {error.args[1][0]!r} is in a cycle: {path}; a topology must be acyclic") from None
+        raise UserError(
+            f"{word} {error.args[1][0]!r} is in a cycle: {path}; a topology must be acyclic"
+        ) from None

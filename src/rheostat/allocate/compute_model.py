@@ -1,0 +1,141 @@
+"""The compute model (P4, §5.2.3-5.2.4): which rates follow from giving units to components.
+
+Sources emit what their units can. Every other component receives the sum over its parents of
+output × share, processes min(input, capacity), drops the rest (there is no back-pressure) and
+emits processed × ratio. The throughput is what the leaves emit.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from rheostat.allocate.measured import MeasuredTopology
+from rheostat.model.errors import UserError, nearest
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+TOLERANCE = 1e-9  # relative; rates closer than this are equal
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Rows per second of every component, in the order of the file; columns are alternatives, if any."""
+
+    input: Floats
+    capacity: Floats
+    processed: Floats
+    output: Floats
+
+
+class ComputeModel:
+    """A measured topology as arrays, level by level, so that many allocations are evaluated at once."""
+
+    def __init__(self, topology: MeasuredTopology) -> None:
+        components = topology.components
+        self.names = tuple(one.name for one in components)
+        self.index = {name: i for i, name in enumerate(self.names)}
+        self.size = len(components)
+        self.units = np.array([one.units for one in components], dtype=np.float64)
+        self.unit_rate = np.array([one.unit_rate for one in components])
+        self.ratio = np.array([one.ratio for one in components])
+        self.source = np.array([one.source for one in components])
+        self.leaf = np.array([not one.children for one in components])
+        self.children = tuple(tuple(self.index[child] for child in one.children) for one in components)
+        edges = [
+            (self.index[child], i, share)
+            for i, one in enumerate(components)
+            for child, share in one.children.items()
+        ]
+        rows, columns, shares = zip(*edges, strict=True) if edges else ((), (), ())
+        self.shares = csr_array(
+            (np.array(shares, dtype=np.float64), (np.array(rows, dtype=int), np.array(columns, dtype=int))),
+            shape=(self.size, self.size),
+        )
+        self.levels = tuple((level, self.shares[level]) for level in self._levels())
+        self.order = tuple(int(i) for level, _ in self.levels for i in level)
+
+    def _levels(self) -> Iterator[Ints]:
+        """Components by their longest distance from a root: each level depends on earlier ones only."""
+        waiting = [0] * self.size
+        for children in self.children:
+            for child in children:
+                waiting[child] += 1
+        level = [i for i in range(self.size) if not waiting[i]]
+        while level:
+            yield np.array(level)
+            following = []
+            for i in level:
+                for child in self.children[i]:
+                    waiting[child] -= 1
+                    if not waiting[child]:
+                        following.append(child)
+            level = sorted(following)
+
+    def rates(self, added: Ints) -> Rates:
+        """Propagate the rates from the sources with `added` units; a matrix holds one allocation a column."""
+        shape = (self.size, *(1,) * (added.ndim - 1))
+        capacity = self.unit_rate.reshape(shape) * (self.units.reshape(shape) + added)
+        received, processed, output = (np.zeros(added.shape) for _ in range(3))
+        for level, shares in self.levels:
+            received[level] = np.asarray(shares @ output)
+            source = self.source[level].reshape(-1, *shape[1:])
+            processed[level] = np.where(source, capacity[level], np.minimum(received[level], capacity[level]))
+            output[level] = processed[level] * self.ratio[level].reshape(-1, *shape[1:])
+        return Rates(received, capacity, processed, output)
+
+    def throughput(self, added: Ints) -> Floats:
+        """What the leaves emit together, for each allocation."""
+        emitted = self.rates(added).output[self.leaf]
+        return np.asarray(np.add.reduce(emitted, axis=0))
+
+    def nothing(self) -> Ints:
+        """The allocation that gives no unit to anybody."""
+        return np.zeros(self.size, dtype=np.int64)
+
+    def candidates(self, rates: Rates) -> Ints:
+        """Which components may get the next unit (§4.1, §5.2.5, §6.2.1).
+
+        Those that drop rows, if any; else those exactly at their limit, the first to drop when a
+        source grows; else the sources. The paper states both input > rate and input >= rate: only
+        this order yields Table 6.4 (which needs the first) and Table 6.2 (whose last row needs the second).
+        """
+        useful = ~self.source & (self.unit_rate > 0)
+        over = useful & (rates.input > rates.capacity * (1 + TOLERANCE))
+        full = useful & (rates.input > 0) & (rates.input >= rates.capacity * (1 - TOLERANCE))
+        sources = self.source & (self.unit_rate > 0)
+        return np.flatnonzero(over if over.any() else full if full.any() else sources)
+
+    def reach(self) -> Bools:
+        """Row i marks i and everything downstream of it."""
+        reach = np.eye(self.size, dtype=np.bool_)
+        for i in reversed(self.order):
+            for child in self.children[i]:
+                reach[i] |= reach[child]
+        return reach
+
+    def named(self, added: Ints) -> dict[str, int]:
+        """Write an allocation for people: only the components that get units."""
+        return {self.names[i]: int(added[i]) for i in np.flatnonzero(added)}
+
+
+def throughput(topology: MeasuredTopology, allocation: Mapping[str, int] | None = None) -> float:
+    """Predict the throughput of a topology once `allocation` is applied.
+
+    >>> from rheostat.allocate.measured import Component
+    >>> slow = Component("b", max_rate=400)
+    >>> line = MeasuredTopology("line", (Component("a", 500, source=True, children={"b": 1}), slow))
+    >>> throughput(line), throughput(line, {"b": 1})
+    (400.0, 500.0)
+    """
+    model = ComputeModel(topology)
+    added = model.nothing()
+    for name, units in (allocation or {}).items():
+        if name not in model.index:
+            raise UserError(f"there is no component {name!r}{nearest(name, model.names)}")
+        added[model.index[name]] = units
+    return float(model.throughput(added))

@@ -1,0 +1,130 @@
+"""What was measured of a running topology: the file that `rheostat allocate` reads (P4, §5.2.3, §6.2.1)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from rheostat.model.documents import Document, parse, read_document
+from rheostat.model.errors import FileError, UserError
+from rheostat.model.graph import check_names, check_shares, downstream_order
+
+MAX_RATE = 1e15  # rows per second; beyond it the arithmetic of doubles loses whole rows
+MAX_COMPONENTS = 3000  # the predictive allocator holds tables of components × components
+MAX_UNITS = 1_000_000  # a component's units
+
+Number = Annotated[float, Field(strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One component; `max_rate` is the total of its units, for a source the rate it emits."""
+
+    name: str
+    max_rate: float
+    ratio: float = 1.0  # rows out per row processed
+    units: int = 1
+    source: bool = False
+    children: Mapping[str, float] = field(default_factory=dict)
+    input_rate: float | None = None  # as stated; only the ratio was taken from it
+
+    @property
+    def unit_rate(self) -> float:
+        """What one unit processes, or emits, in rows per second."""
+        return self.max_rate / self.units
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredTopology:
+    """The components of one topology, in the order of the file; every graph rule is checked here."""
+
+    name: str
+    components: tuple[Component, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.components) > MAX_COMPONENTS:
+            raise UserError(
+                f"there are {len(self.components)} components; at most {MAX_COMPONENTS} are supported"
+            )
+        check_names([one.name for one in self.components], "component")
+        children = {one.name: one.children for one in self.components}
+        check_shares(children, "component")
+        downstream_order(children, "component")
+        fed = {child: name for name, shares in children.items() for child in shares}
+        for one in self.components:
+            if one.source and one.name in fed:
+                raise UserError(
+                    f"component {one.name!r} has no max_rate, so it is a source, "
+                    f"but {fed[one.name]!r} feeds it; state its max_rate"
+                )
+            if not one.source and one.name not in fed and one.input_rate:
+                raise UserError(
+                    f"component {one.name!r} has an input_rate, but no component feeds it; "
+                    "leave out input_rate and max_rate to make it a source"
+                )
+
+
+class _ComponentDocument(Document):
+    name: str
+    units: Annotated[int, Field(strict=True)] = 1
+    input_rate: Number | None = None
+    output_rate: Number
+    max_rate: Number | None = None
+    children: dict[str, Number] = Field(default_factory=dict)
+
+
+class _TopologyDocument(Document):
+    name: str = "topology"
+    components: list[_ComponentDocument]
+
+
+def read_topology(path: Path) -> MeasuredTopology:
+    """Read a measured topology from a JSON or YAML file; FileError names the component that is wrong."""
+    document = parse(_TopologyDocument, read_document(path), path)
+    try:
+        return MeasuredTopology(document.name, tuple(_component(one) for one in document.components))
+    except UserError as error:
+        raise FileError(f"{path}: {error}") from None
+
+
+def _component(stated: _ComponentDocument) -> Component:
+    where = f"component {stated.name!r}"
+    if not 1 <= stated.units <= MAX_UNITS:
+        raise UserError(f"{where}: units is {stated.units}; it must be between 1 and {MAX_UNITS}")
+    for key in ("input_rate", "output_rate", "max_rate"):
+        rate = getattr(stated, key)
+        if rate is not None and not 0 <= rate <= MAX_RATE:
+            raise UserError(f"{where}: {key} is {rate:g}; it must be between 0 and {MAX_RATE:g}")
+    if stated.max_rate is None:
+        if stated.input_rate is not None:
+            raise UserError(
+                f"{where} has an input_rate but no max_rate; a source has neither, an operator both"
+            )
+        source_rate = stated.output_rate
+        return Component(stated.name, source_rate, 1.0, stated.units, True, stated.children)
+    if stated.input_rate is None:
+        raise UserError(f"{where} has a max_rate but no input_rate; a source has neither, an operator both")
+    ratio = _ratio(where, stated.output_rate, min(stated.input_rate, stated.max_rate))
+    return Component(
+        stated.name, stated.max_rate, ratio, stated.units, False, stated.children, stated.input_rate
+    )
+
+
+def _ratio(where: str, output: float, processed: float) -> float:
+    """Rows out per row processed; an idle component shows none, so it is taken to pass on what it gets.
+
+    >>> _ratio("component 'a'", 900.0, 300.0), _ratio("component 'a'", 0.0, 0.0)
+    (3.0, 1.0)
+    """
+    if processed > 0:
+        ratio = output / processed
+        if ratio > MAX_RATE:
+            raise UserError(f"{where} emits {ratio:g} rows for each it processes; check its rates")
+        return ratio
+    if output > 0:
+        raise UserError(
+            f"{where} emits {output:g} rows/s but processes none; check its input_rate and max_rate"
+        )
+    return 1.0

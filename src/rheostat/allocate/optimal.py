@@ -1,0 +1,123 @@
+"""The exact allocator, ours: the most throughput that K units can buy, as a mixed-integer programme.
+
+Variables: x_i, the units' worth of rows that component i processes, and n_i, the units it gets.
+    maximise   sum over leaves of ratio_i rate_i x_i - epsilon sum n_i
+    subject to x_i <= units_i + n_i, and for all but sources
+               rate_i x_i <= sum over parents j of share_ji ratio_j rate_j x_j;   sum n_i <= K
+The model says processed = min(input, capacity); the programme only says <= both. That is enough:
+ratios and shares are not negative and surplus is dropped, so raising x_i to the minimum never
+lowers anything downstream; hence some optimum attains every minimum, and the compute model, which
+evaluates the integers found, gives at least the programme's value.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import block_array, csr_array, diags_array, eye_array
+
+from rheostat.allocate.allocation import Allocation, check_units, settle
+from rheostat.allocate.bounds import most_processed, useful_units
+from rheostat.allocate.combined import combined_units
+from rheostat.allocate.compute_model import TOLERANCE, ComputeModel, Ints
+from rheostat.allocate.even import even_units
+from rheostat.allocate.measured import MeasuredTopology
+from rheostat.allocate.quiet import quiet_stdout
+
+EXACT_SIZE = 500  # up to so many components (and units) the optimum is proven exactly
+LARGE_GAP = 0.001  # beyond, a proven distance of 0.1 % will do
+SECONDS, LARGE_SECONDS, LARGE_SIZE = 1.4, 45.0, 2000  # how long to search unless told
+TIE = 1e-7  # relative; throughputs closer than this are equal, the fewest units decide
+SCALE = 1e6  # of the objective: the solver stops at an absolute gap of 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class _Solution:
+    added: Ints
+    bound: float  # no allocation gives more throughput than this
+
+
+def optimal(topology: MeasuredTopology, units: int, seconds: float | None = None) -> Allocation:
+    """Give at most `units` units so that no allocation of as many gives more; `gap` says what is proven.
+
+    A gap of 0 is a proof; when the time ran out first, the best allocation found is returned and no
+    allocation gives more than throughput × (1 + gap).
+
+    >>> from rheostat.allocate.measured import Component
+    >>> end = Component("c", max_rate=100)
+    >>> middle = Component("b", max_rate=300, children={"c": 1})
+    >>> line = MeasuredTopology("line", (Component("a", 300, source=True, children={"b": 1}), middle, end))
+    >>> optimal(line, 4)
+    Allocation(units={'c': 2}, throughput=300.0, gain=200.0, gap=0.0)
+    """
+    check_units(units)
+    model = ComputeModel(topology)
+    solution = _solve(model, units, seconds or _patience(model.size))
+    added = solution.added
+    rival = (
+        combined_units(model, units) if solution.bound > float(model.throughput(added)) * (1 + TIE) else added
+    )
+    if float(model.throughput(rival)) > float(model.throughput(added)):
+        added = rival  # the solver ran out of time
+    added = even_units(model, _without_waste(model, added))
+    reached = float(model.throughput(added))
+    gap = solution.bound / reached - 1 if reached > 0 else 0.0
+    return settle(model, added, 0.0 if gap <= 2 * TIE else gap)
+
+
+def _patience(size: int) -> float:
+    """Seconds to search: the answer for 200 components is due in 2 s, that for 2,000 in 60 s."""
+    return SECONDS if size <= 200 else min(LARGE_SECONDS, max(SECONDS, LARGE_SECONDS * size / LARGE_SIZE))
+
+
+def _solve(model: ComputeModel, units: int, seconds: float) -> _Solution:
+    """Solve the programme; its numbers are used as a bound only."""
+    processed = most_processed(model, units)
+    most = useful_units(model, processed, units)
+    weight = np.where(model.leaf, model.ratio * model.unit_rate, 0.0)
+    now = float(model.throughput(model.nothing()))
+    if not most.any():
+        return _Solution(model.nothing(), now)
+    scale = SCALE / (now or weight.max())
+    epsilon = TIE * SCALE / units
+    small = max(model.size, units) <= EXACT_SIZE
+    with quiet_stdout():
+        result = milp(
+            np.concatenate([-scale * weight, np.full(model.size, epsilon)]),
+            constraints=_constraints(model, units),
+            integrality=np.repeat([0, 1], model.size),
+            bounds=Bounds(0, np.concatenate([processed * (1 + TOLERANCE), most])),
+            options={"mip_rel_gap": 0.0 if small else 0.95 * LARGE_GAP, "time_limit": seconds},
+        )
+    added = model.nothing() if result.x is None else np.rint(result.x[model.size :]).astype(np.int64)
+    dual = result.mip_dual_bound
+    bound = np.inf if dual is None or not np.isfinite(dual) else (epsilon * units - dual) / scale
+    return _Solution(added, float(bound))
+
+
+def _constraints(model: ComputeModel, units: int) -> LinearConstraint:
+    """The rows of the programme, sparse; each flow is in units of the component that receives it."""
+    rate = np.where(model.unit_rate > 0, model.unit_rate, 1.0)
+    fed = np.flatnonzero(~model.source)
+    received = diags_array(1 / rate) @ model.shares @ diags_array(model.ratio * model.unit_rate)
+    whole: Any = eye_array(model.size, format="csr") - received
+    flow = whole.tocsr()[fed]
+    one = eye_array(model.size)
+    budget = csr_array(np.ones((1, model.size)))
+    rows: Any = block_array([[flow, None], [one, -one], [None, budget]], format="csr")
+    return LinearConstraint(
+        csr_array(rows, dtype=np.float64), -np.inf, np.concatenate([np.zeros(fed.size), model.units, [units]])
+    )
+
+
+def _without_waste(model: ComputeModel, added: Ints) -> Ints:
+    """Take back every unit whose loss costs nothing, in case the solver stopped before it did."""
+    kept = added.copy()
+    target = float(model.throughput(kept)) * (1 - TOLERANCE)
+    rates = model.rates(kept)
+    idle = np.floor(
+        (rates.capacity - rates.processed) / np.where(model.unit_rate > 0, model.unit_rate, np.inf)
+    )
+    kept -= np.minimum(kept, idle.astype(np.int64))
+    return kept if float(model.throughput(kept)) >= target else added

@@ -1,0 +1,94 @@
+"""From an observation to an evaluation: demand, capacity, utilisation and health of every operator."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rheostat.analyze.execution import ExecutionModel
+from rheostat.analyze.rates import demand, stated_selectivity
+from rheostat.model.configuration import NodeKind
+from rheostat.model.observation import Observation, OperatorMeasures
+from rheostat.model.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorEvaluation:
+    """One operator, judged."""
+
+    demand: float  # rows/s that the load asks of it
+    cost_seconds: float  # CPU seconds per row
+    busy: float  # slots that the demand keeps busy
+    capacity: float  # rows/s
+    utilisation: float
+    health: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The application, judged. Where something needed was not measured, `missing` says what."""
+
+    operators: Mapping[str, OperatorEvaluation]
+    missing: tuple[str, ...] = ()
+
+    @property
+    def busy(self) -> dict[str, float]:
+        """Slots kept busy, per operator: what the execution models take."""
+        return {name: operator.busy for name, operator in self.operators.items()}
+
+
+def evaluate(
+    topology: Topology, observation: Observation, model: ExecutionModel, kind: NodeKind
+) -> Evaluation:
+    """Judge every operator; health is processed / received where operators have queues."""
+    missing = [
+        f"load of {name}" for name in topology.sources if observation.application.load.get(name) is None
+    ]
+    missing += [f"measures of {name}" for name in topology.names if name not in observation.operators]
+    if not observation.nodes:
+        missing.append("nodes")
+    costs: dict[str, float] = {}
+    for name in topology.names:
+        cost = _cost(topology, name, observation.operators.get(name))
+        if cost is None:
+            missing.append(f"CPU of {name}")
+        else:
+            costs[name] = cost
+    if missing:
+        return Evaluation({}, tuple(missing))
+
+    load = {name: observation.application.load[name] or 0.0 for name in topology.sources}
+    rates = demand(topology, load, measured_selectivity(topology, observation))
+    parallelism = {name: observation.operators[name].parallelism for name in topology.names}
+    busy = {name: rates[name] * costs[name] / kind.slot_cores for name in topology.names}
+    slots = sum(node.slots for node in observation.nodes)
+    utilisation = model.utilisation(busy, parallelism, slots)
+    judged = {}
+    for name in topology.names:
+        used = utilisation[name]
+        capacity = rates[name] / used if used > 0 else float("inf")
+        measures = observation.operators[name]
+        health = min(1.0, 1 / used) if used > 0 else 1.0
+        if model.oversubscribes and measures.received and measures.processed is not None:
+            health = min(1.0, measures.processed / measures.received)
+        judged[name] = OperatorEvaluation(rates[name], costs[name], busy[name], capacity, used, health)
+    return Evaluation(judged)
+
+
+def measured_selectivity(topology: Topology, observation: Observation) -> dict[tuple[str, str], float]:
+    """The σ of every stream as this window shows it; as stated where nothing flowed."""
+    sigma = stated_selectivity(topology)
+    for upstream, downstream in sigma:
+        measures = observation.operators.get(upstream)
+        if measures is not None and measures.processed and downstream in measures.emitted:
+            sigma[(upstream, downstream)] = measures.emitted[downstream] / measures.processed
+    return sigma
+
+
+def _cost(topology: Topology, name: str, measures: OperatorMeasures | None) -> float | None:
+    """CPU seconds per row; an idle operator costs what the topology states; a stalled one is unknown."""
+    if measures is None or measures.processed is None or measures.cpu_seconds is None:
+        return None
+    if measures.processed > 0:
+        return measures.cpu_seconds / measures.processed
+    if measures.received == 0:
+        return topology.operator(name).cost_seconds
+    return None

@@ -1,0 +1,104 @@
+"""The execution models: how instances share slots, and so what parallelism is worth.
+
+A policy asks the model; it does not assume one. `busy` is the number of slots an operator keeps busy:
+demand × seconds that one row occupies a slot.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+MODES = ("pipelined", "staged", "storm")
+_SLACK = 1e-9  # ceil(3.0000000001) is 3 for our purposes
+
+
+def ceil(value: float) -> int:
+    """Round up, forgiving floating-point dust.
+
+    >>> ceil(0.1 * 3 / 0.1), ceil(3.01)
+    (3, 4)
+    """
+    return math.ceil(value - _SLACK)
+
+
+class ExecutionModel(ABC):
+    """What a policy may ask about the way an engine runs a topology."""
+
+    name: str
+    oversubscribes: bool = False  # whether a node may host more instances than it has slots
+
+    @abstractmethod
+    def utilisation(
+        self, busy: Mapping[str, float], parallelism: Mapping[str, int], slots: int
+    ) -> dict[str, float]:
+        """How much of its capacity each operator needs; above 1 the application falls behind."""
+
+    @abstractmethod
+    def parallelism_for(self, busy: Mapping[str, float], target: float) -> dict[str, int]:
+        """The smallest parallelism that keeps every operator's utilisation at or below the target."""
+
+    @abstractmethod
+    def slots_for(self, parallelism: Mapping[str, int]) -> int:
+        """The slots that this parallelism can use at once."""
+
+
+@dataclass(frozen=True)
+class Pipelined(ExecutionModel):
+    """Real-Time Mode: every instance holds a slot for good, all operators run at once (the papers' model).
+
+    >>> Pipelined().parallelism_for({"split": 1.5, "count": 0.2}, target=0.8)
+    {'split': 2, 'count': 1}
+    """
+
+    name = "pipelined"
+
+    def utilisation(
+        self, busy: Mapping[str, float], parallelism: Mapping[str, int], slots: int
+    ) -> dict[str, float]:
+        return {name: work / parallelism[name] for name, work in busy.items()}
+
+    def parallelism_for(self, busy: Mapping[str, float], target: float) -> dict[str, int]:
+        return {name: max(1, ceil(work / target)) for name, work in busy.items()}
+
+    def slots_for(self, parallelism: Mapping[str, int]) -> int:
+        return sum(parallelism.values())
+
+
+@dataclass(frozen=True)
+class Storm(Pipelined):
+    """Storm's own mode: as pipelined, with a queue before each operator and threads that may share a core."""
+
+    name = "storm"
+    oversubscribes = True
+
+
+@dataclass(frozen=True)
+class Staged(ExecutionModel):
+    """Micro-batch: the stages take turns on all slots, so slots are what a policy really chooses.
+
+    >>> Staged(10, stage_overhead_seconds=0.5).parallelism_for({"a": 1.5, "b": 0.2}, target=0.8)
+    {'a': 3, 'b': 3}
+    """
+
+    trigger_seconds: float = 10.0
+    stage_overhead_seconds: float = 0.1
+    name = "staged"
+
+    def utilisation(
+        self, busy: Mapping[str, float], parallelism: Mapping[str, int], slots: int
+    ) -> dict[str, float]:
+        occupancy = sum(
+            work / max(1, min(parallelism[name], slots)) + self.stage_overhead_seconds / self.trigger_seconds
+            for name, work in busy.items()
+        )
+        return dict.fromkeys(busy, occupancy)
+
+    def parallelism_for(self, busy: Mapping[str, float], target: float) -> dict[str, int]:
+        room = target - len(busy) * self.stage_overhead_seconds / self.trigger_seconds
+        if room <= 0:  # the overheads alone fill the interval: more slots cannot help
+            return dict.fromkeys(busy, 1)
+        return dict.fromkeys(busy, max(1, ceil(sum(busy.values()) / room)))
+
+    def slots_for(self, parallelism: Mapping[str, int]) -> int:
+        return max(parallelism.values())

@@ -1,0 +1,48 @@
+"""Rates through a topology: what load at the sources asks of every operator."""
+
+from collections.abc import Mapping
+
+from rheostat.model.topology import Topology
+
+StreamRates = Mapping[tuple[str, str], float]  # (upstream, downstream) -> rows per row processed upstream
+
+
+def stated_selectivity(topology: Topology) -> dict[tuple[str, str], float]:
+    """The σ of every stream as the topology states it."""
+    return {(s.upstream, s.downstream): s.rows_per_row for s in topology.streams}
+
+
+def demand(
+    topology: Topology, load: Mapping[str, float], selectivity: StreamRates | None = None
+) -> dict[str, float]:
+    """Propagate the load at the sources to every operator, in rows/s.
+
+    >>> from rheostat.model.topology import Operator, Stream
+    >>> words = Topology("w", (Operator("lines"), Operator("count")), (Stream("lines", "count", 8.0),))
+    >>> demand(words, {"lines": 100.0})
+    {'lines': 100.0, 'count': 800.0}
+    """
+    sigma = stated_selectivity(topology) if selectivity is None else selectivity
+    rates: dict[str, float] = {}
+    for name in topology.order:
+        incoming = topology.inputs[name]
+        rates[name] = (
+            sum(rates[s.upstream] * sigma[(s.upstream, name)] for s in incoming)
+            if incoming
+            else load.get(name, 0.0)
+        )
+    return {name: rates[name] for name in topology.names}
+
+
+def nominal_mix(topology: Topology) -> dict[str, float]:
+    """Each source's part of the whole load: as its stated load, or equal where none is stated."""
+    loads = [topology.operator(name).load for name in topology.sources]
+    if any(load is None for load in loads) or not sum(load or 0.0 for load in loads):
+        return {name: 1 / len(topology.sources) for name in topology.sources}
+    total = sum(load or 0.0 for load in loads)
+    return {name: (load or 0.0) / total for name, load in zip(topology.sources, loads, strict=True)}
+
+
+def visits(topology: Topology) -> dict[str, float]:
+    """Rows at each operator per row offered to the application as a whole."""
+    return demand(topology, nominal_mix(topology))

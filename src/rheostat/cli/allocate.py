@@ -1,0 +1,70 @@
+"""`rheostat allocate`: which components should get the units that became free."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rheostat.allocate import ALGORITHMS, Allocation, MeasuredTopology, allocate, read_topology, throughput
+from rheostat.cli import console
+from rheostat.model.errors import UserError, nearest
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("allocate")(_allocate)
+
+
+def _allocate(
+    file: Annotated[Path, typer.Argument(help="What was measured of the topology, as JSON or YAML.")],
+    units: Annotated[int, typer.Option("--units", "-k", help="How many units may be given.")],
+    algorithm: Annotated[
+        str, typer.Option("--algorithm", "-a", help=f"One of {', '.join(ALGORITHMS)}, or all.")
+    ] = "all",
+    seconds: Annotated[
+        float | None,
+        typer.Option("--seconds", help="How long optimal may search for a proof.", min=0.1, max=3600),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Say which components should get units of resource, so that throughput rises most.
+
+    Example: rheostat allocate examples/allocate/p4_diamond.json --units 4 --algorithm optimal --json
+    """
+    known = [*ALGORITHMS, "all"]
+    if algorithm not in known:
+        raise UserError(f"there is no algorithm {algorithm!r}{nearest(algorithm, known)}")
+    topology = read_topology(file)
+    chosen = list(ALGORITHMS) if algorithm == "all" else [algorithm]
+    answers = {name: allocate(topology, units, name, seconds) for name in chosen}
+    if as_json:
+        console.print_json(
+            {
+                "throughput": throughput(topology),
+                "allocations": {name: _for_programs(answer) for name, answer in answers.items()},
+            }
+        )
+    else:
+        _show(topology, units, answers)
+
+
+def _for_programs(answer: Allocation) -> dict[str, Any]:
+    proven = {} if answer.gap is None else {"gap": answer.gap}
+    return {"units": dict(answer.units), "throughput": answer.throughput, "gain": answer.gain, **proven}
+
+
+def _show(topology: MeasuredTopology, units: int, answers: dict[str, Allocation]) -> None:
+    now = throughput(topology)
+    title = f"{topology.name}: {units} units; now {console.number(now, 'rows/s')}"
+    table = console.table(title, "algorithm", "units to add", "throughput", "gain", "proven within", text=2)
+    for name, answer in answers.items():
+        given = ", ".join(f"{component}:{added}" for component, added in answer.units.items())
+        proven = "" if answer.gap is None else "exact" if answer.gap == 0 else f"{100 * answer.gap:.2f} %"
+        table.add_row(
+            name,
+            given or "none",
+            console.number(answer.throughput),
+            f"+{console.number(answer.gain)}",
+            proven,
+        )
+    console.out.print(table)

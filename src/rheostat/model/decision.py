@@ -1,0 +1,110 @@
+"""Decisions as values: a policy's wish (proposal), what passed the guards (plan), what happened (outcome)."""
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from rheostat.model.configuration import Configuration
+
+Relation = Literal["<", "<=", ">", ">=", "=="]
+_RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A measured fact behind a decision, which a program can check.
+
+    >>> Cause("utilisation", "split", 0.91, ">", 0.7).holds()
+    True
+    >>> str(Cause("utilisation", "split", 0.91, ">", 0.7))
+    'utilisation of split 0.91 > 0.7'
+    """
+
+    measure: str
+    subject: str
+    value: float
+    relation: Relation
+    threshold: float
+
+    def holds(self) -> bool:
+        """Check the stated relation on the stated numbers."""
+        return _RELATIONS[self.relation](self.value, self.threshold)
+
+    def __str__(self) -> str:
+        return f"{self.measure} of {self.subject} {self.value:.4g} {self.relation} {self.threshold:.4g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Wishes about places; an engine that cannot place instances (Spark) may ignore `put` and `take`."""
+
+    put: tuple[tuple[str, str], ...] = ()  # (operator, node): new instances
+    take: tuple[tuple[str, str], ...] = ()  # (operator, node): instances to end
+    add: tuple[tuple[str, str], ...] = ()  # (kind, region): nodes to start
+    remove: tuple[str, ...] = ()  # nodes to end
+    hide: tuple[str, ...] | None = None  # nodes to keep new instances away from; None: as before
+    keep: bool = False  # running instances stay where they are
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A policy's wish, with a reason that a person reads and causes that a program checks."""
+
+    target: Configuration
+    reason: str
+    causes: tuple[Cause, ...] = ()
+    rejected: tuple[str, ...] = ()  # alternatives, and why not
+    expected: Mapping[str, float] = field(default_factory=dict)  # what it should bring, by measure
+    placement: Placement = Placement()
+    alert: str | None = None
+
+    def changes(self, current: Configuration) -> bool:
+        """Whether anything is to be done."""
+        places = self.placement
+        return self.target != current or bool(places.put or places.take or places.add or places.remove)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the guards let pass."""
+
+    number: int
+    decided_at: float
+    current: Configuration
+    target: Configuration
+    reason: str
+    causes: tuple[Cause, ...] = ()
+    rejected: tuple[str, ...] = ()
+    expected: Mapping[str, float] = field(default_factory=dict)
+    placement: Placement = Placement()
+    vetoes: tuple[str, ...] = ()  # what the guards changed or refused, and why
+    alert: str | None = None
+    changes: bool = True
+
+
+class Status(StrEnum):
+    """How applying a plan ended."""
+
+    APPLIED = "applied"
+    UNCHANGED = "unchanged"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What applying a plan did."""
+
+    status: Status
+    configuration: Configuration
+    started_at: float
+    finished_at: float
+    pause_seconds: float = 0.0
+    detail: str = ""

@@ -1,0 +1,89 @@
+"""What was measured in one window. None means "not measured", which is never the same as zero."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Measure = float | None
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceMeasures:
+    """One parallel copy of an operator, where the engine can tell them apart."""
+
+    node: str
+    received: Measure = None  # rows in the window
+    processed: Measure = None
+    utilisation: Measure = None  # CPU used / CPU that its slot offers
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorMeasures:
+    """One operator over the window."""
+
+    parallelism: int
+    received: Measure = None  # rows that arrived
+    processed: Measure = None  # rows that it finished
+    emitted: Mapping[str, float] = field(default_factory=dict)  # rows per downstream operator
+    cpu_seconds: Measure = None
+    busy_seconds: Measure = None  # summed over instances: working, not waiting for input or output
+    waiting: Measure = None  # rows in its queue at the window's end
+    arrivals: tuple[float, ...] = ()  # rows received in equal parts of the window, in order
+    instances: tuple[InstanceMeasures, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMeasures:
+    """One machine over the window."""
+
+    name: str
+    slots: int
+    cores: float
+    kind: str = "small"
+    region: str = "local"
+    executors: int = 1
+    cpu: Measure = None  # 0..1 of its cores
+    memory: Measure = None  # 0..1
+    instances: Mapping[str, int] = field(default_factory=dict)
+    hidden: bool = False  # not offered for placement while it is being emptied
+
+    @property
+    def assigned(self) -> int:
+        """Instances that it hosts."""
+        return sum(self.instances.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationMeasures:
+    """The application as a whole over the window."""
+
+    load: Mapping[str, Measure] = field(default_factory=dict)  # rows/s offered, per source
+    throughput: Measure = None  # rows/s completed, counted in source rows
+    backlog: Measure = None  # source rows waiting
+    lag_seconds: Measure = None
+    batch_seconds: Measure = None  # mean duration of the window's batches (staged)
+    trigger_seconds: Measure = None
+    state_bytes: Measure = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One window: [start, end) in seconds."""
+
+    start: float
+    end: float
+    operators: Mapping[str, OperatorMeasures]
+    nodes: tuple[NodeMeasures, ...]
+    application: ApplicationMeasures
+
+    @property
+    def seconds(self) -> float:
+        """The window's length."""
+        return self.end - self.start
+
+    @property
+    def total_load(self) -> Measure:
+        """Rows/s offered at all sources, or None when one is unknown."""
+        loads = list(self.application.load.values())
+        if not loads or any(load is None for load in loads):
+            return None
+        return sum(load for load in loads if load is not None)

@@ -1,0 +1,78 @@
+"""Topology files: what a JSON or YAML file says, as a checked Topology. docs/topology-file.md explains it."""
+
+from pathlib import Path
+
+from pydantic import Field, NonNegativeFloat
+
+from rheostat.model.documents import Document, parse, read_document
+from rheostat.model.errors import FileError, UserError
+from rheostat.model.topology import DEFAULT_MAX_PARALLELISM, Operator, Stream, Topology
+
+MAX_PARALLELISM = 1_000_000
+
+
+class ParallelismDocument(Document):
+    """Bounds on an operator's instances."""
+
+    min: int = Field(1, ge=1, le=MAX_PARALLELISM)
+    max: int = Field(DEFAULT_MAX_PARALLELISM, ge=1, le=MAX_PARALLELISM)
+
+
+class OperatorDocument(Document):
+    """One operator as the file states it."""
+
+    name: str
+    load: NonNegativeFloat | None = None
+    cost: NonNegativeFloat = 0.0
+    selectivity: NonNegativeFloat = 1.0
+    parallelism: ParallelismDocument = ParallelismDocument(min=1, max=DEFAULT_MAX_PARALLELISM)
+    stateful: bool = False
+    state_bytes: NonNegativeFloat = 0.0
+    children: dict[str, float] = Field(default_factory=dict)
+
+
+class TopologyDocument(Document):
+    """A whole file."""
+
+    name: str
+    operators: list[OperatorDocument]
+
+
+def load_topology(path: Path) -> Topology:
+    """Read a topology; FileError names the file, the operator and what to do."""
+    document = parse(TopologyDocument, read_document(path), path)
+    for stated in document.operators:
+        if stated.parallelism.min > stated.parallelism.max:
+            raise FileError(f"{path}: operator {stated.name!r}: parallelism min is greater than max")
+    try:
+        topology = build(document)
+    except UserError as error:
+        raise FileError(f"{path}: {error}") from None
+    for operator in topology.operators:
+        if operator.load is not None and operator.name not in topology.sources:
+            raise FileError(
+                f"{path}: operator {operator.name!r} has a load but is fed by others; only sources have one"
+            )
+    return topology
+
+
+def build(document: TopologyDocument) -> Topology:
+    """Turn what a file says into the value."""
+    operators = tuple(
+        Operator(
+            name=stated.name,
+            cost_seconds=stated.cost,
+            min_parallelism=stated.parallelism.min,
+            max_parallelism=stated.parallelism.max,
+            stateful=stated.stateful,
+            state_bytes=stated.state_bytes,
+            load=stated.load,
+        )
+        for stated in document.operators
+    )
+    streams = tuple(
+        Stream(stated.name, child, stated.selectivity, share)
+        for stated in document.operators
+        for child, share in stated.children.items()
+    )
+    return Topology(document.name, operators, streams)

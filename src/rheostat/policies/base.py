@@ -1,0 +1,119 @@
+"""What a policy is: a pure function from a situation and its memory to a proposal and its next memory.
+
+To add one: subclass Policy in one file, name it in the entry point group `rheostat.policies`, run the
+conformance suite (tests/contracts/test_policies.py). docs/writing-a-policy.md walks through it.
+"""
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from rheostat.analyze.evaluation import Evaluation
+from rheostat.analyze.execution import ExecutionModel, ceil
+from rheostat.model.configuration import Bounds, Configuration, NodeKind
+from rheostat.model.decision import Cause, Placement, Proposal
+from rheostat.model.observation import Observation
+from rheostat.model.topology import Topology
+
+Memory = Mapping[str, Any]  # plain JSON data: it must survive a controller's restart
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Everything a policy may look at in one turn."""
+
+    now: float
+    topology: Topology
+    configuration: Configuration
+    observation: Observation
+    evaluation: Evaluation
+    model: ExecutionModel
+    kinds: tuple[NodeKind, ...]
+    bounds: Bounds = Bounds()
+    seed: int = 0
+
+    @property
+    def kind(self) -> NodeKind:
+        """The kind of node that is added unless a policy asks for another."""
+        return self.kinds[0]
+
+    @property
+    def load(self) -> float:
+        """Rows/s offered at all sources together; a policy is only asked when it is known."""
+        return self.observation.total_load or 0.0
+
+    def chance(self, turn: int) -> random.Random:
+        """Randomness that depends on nothing but the seed and the turn."""
+        return random.Random(f"{self.seed}:{turn}")
+
+    def nodes_for(self, parallelism: Mapping[str, int]) -> int:
+        """The fewest nodes whose slots can run this parallelism."""
+        return self.bounds.nodes(ceil(self.model.slots_for(parallelism) / self.kind.slots))
+
+
+@dataclass(frozen=True)
+class Info:
+    """A policy's line in `rheostat policies`."""
+
+    name: str
+    level: str  # what it scales: operators, nodes, all
+    kind: str  # static, reactive, proactive, preventive
+    source: str
+
+
+@dataclass(frozen=True)
+class Policy(ABC):
+    """Base of all policies. Parameters are the fields of the subclass, named as in its paper."""
+
+    info: ClassVar[Info]
+    period_seconds: float = 60.0  # how often it wants to be asked
+
+    def decide(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
+        """Hold when something was not measured; else ask the policy and keep its wish within the bounds."""
+        if situation.evaluation.missing:
+            what = ", ".join(situation.evaluation.missing[:3])
+            return hold(situation, f"hold: not measured in this window: {what}"), memory
+        proposal, memory = self.propose(situation, memory)
+        return replace(proposal, target=_bounded(situation, proposal.target)), memory
+
+    @abstractmethod
+    def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
+        """Wish for a configuration; every measure in `situation.evaluation` is known here."""
+
+
+def hold(situation: Situation, reason: str, causes: tuple[Cause, ...] = ()) -> Proposal:
+    """Wish for no change."""
+    return Proposal(situation.configuration, reason, causes)
+
+
+def wish(
+    situation: Situation,
+    parallelism: Mapping[str, int],
+    reason: str,
+    *,
+    nodes: int | None = None,
+    causes: tuple[Cause, ...] = (),
+    rejected: tuple[str, ...] = (),
+    placement: Placement = Placement(),
+    alert: str | None = None,
+) -> Proposal:
+    """Wish for a parallelism, and for the nodes that it needs unless a number is given."""
+    bounded = situation.bounds.parallelism(situation.topology, parallelism)
+    count = situation.bounds.nodes(situation.nodes_for(bounded) if nodes is None else nodes)
+    target = Configuration(bounded, count * situation.kind.executors, count)
+    expected = {}
+    slots = count * situation.kind.slots
+    if situation.evaluation.operators:
+        used = situation.model.utilisation(situation.evaluation.busy, bounded, slots)
+        expected = {"highest utilisation": max(used.values())}
+    return Proposal(target, reason, causes, rejected, expected, placement, alert)
+
+
+def _bounded(situation: Situation, target: Configuration) -> Configuration:
+    nodes = situation.bounds.nodes(target.nodes)
+    executors = target.executors if nodes == target.nodes else nodes * situation.kind.executors
+    return Configuration(
+        situation.bounds.parallelism(situation.topology, target.parallelism), executors, nodes
+    )

@@ -1,0 +1,283 @@
+from collections import Counter
+from dataclasses import dataclass, field
+
+from rheostat.analyze.execution import ceil
+from rheostat.model.configuration import Configuration, NodeKind
+from rheostat.model.decision import Cause, Placement, Proposal
+from rheostat.model.observation import InstanceMeasures, NodeMeasures
+from rheostat.policies.base import Info, Memory, Policy, Situation, hold
+
+
+@dataclass(frozen=True)
+class E2df(Policy):
+    """E2DF: two hierarchies of managers, for operators and for nodes (P1).
+
+    Operator Managers and Region Managers look at one operator or region and propose; an Application Manager
+    and an Infrastructure Manager see the whole and grant.
+
+    Nardelli, Russo Russo, Cardellini, Lo Presti: A Multi-level Elasticity Framework for Distributed Data
+    Stream Processing. Euro-Par 2018 Workshops, LNCS 11339.
+
+    >>> from rheostat.policies.example import situation
+    >>> proposal, _ = E2df().decide(situation(load=1_500, nodes=3), {})
+    >>> proposal.target.parallelism["split"], proposal.target.nodes, proposal.causes[0].measure
+    (2, 5, 'utilisation')
+    """
+
+    period_seconds: float = 30.0  # OM and AM; RM and IM run every second time
+    S_s_out: float = 0.7
+    c: float = 0.75
+    C_r: int = 5  # slots that every region keeps free
+    U_low: float = 0.1
+    R_init: int = 5
+    handshake_seconds: float = 120.0
+    tokens_per_hour: float = 0.0  # AM's token bucket; 0: no limit
+
+    info = Info("e2df", "operators and nodes, in two hierarchies", "reactive", "P1 E2DF")
+
+    def __post_init__(self) -> None:
+        if not (0 < self.S_s_out <= 1 and 0 < self.c < 1 and self.C_r >= 0 and self.R_init >= 1):
+            raise ValueError("S_s_out must be in (0, 1], c in (0, 1), C_r at least 0, R_init at least 1")
+
+    def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
+        turn = int(memory.get("turn", 0))
+        view = _View.of(situation)
+        self._application_level(situation, view, turn, memory)
+        asked = dict(memory.get("asked", {}))
+        if turn % 2 == 0:
+            self._infrastructure_level(situation, view, asked)
+        memory = {"turn": turn + 1, "asked": asked, "tokens": view.tokens}
+        hidden = tuple(sorted(node for node, state in asked.items() if state[1] == "asked"))
+        placement = Placement(
+            tuple(view.put), tuple(view.take), tuple(view.add), tuple(view.remove), hidden, keep=True
+        )
+        nodes = situation.configuration.nodes + len(view.add) - len(view.remove)
+        executors = situation.configuration.executors + sum(
+            next(k.executors for k in situation.kinds if k.name == kind) for kind, _ in view.add
+        )
+        executors -= sum(node.executors for node in situation.observation.nodes if node.name in view.remove)
+        target = Configuration(view.parallelism, max(1, executors), nodes)
+        if not view.words:
+            quiet = hold(situation, "no manager proposes a change")
+            return Proposal(
+                quiet.target, quiet.reason, rejected=tuple(view.rejected), placement=placement
+            ), memory
+        reason = "; ".join(view.words[:4]) + (
+            f"; and {len(view.words) - 4} more" if len(view.words) > 4 else ""
+        )
+        return Proposal(target, reason, tuple(view.causes), tuple(view.rejected), {}, placement), memory
+
+    def _application_level(self, situation: Situation, view: "_View", turn: int, memory: Memory) -> None:
+        """Every OM proposes on the same view; the AM grants in topology order what nobody took before."""
+        view.tokens = self._tokens(memory)
+        chance = situation.chance(turn)
+        claims = {
+            name: self._om_node(situation, view, name, chance.random()) for name in situation.topology.order
+        }
+        for name in situation.topology.order:
+            replicas = _replicas(situation, name)
+            used = [replica.utilisation or 0.0 for replica in replicas]
+            count, bounds = len(used), situation.topology.operator(name)
+            if max(used) > self.S_s_out and count < bounds.max_parallelism:
+                cause = Cause("utilisation", f"busiest {name}", max(used), ">", self.S_s_out)
+                self._grant_out(situation, view, name, claims[name], cause)
+            elif count > bounds.min_parallelism and sum(used) / (count - 1) < self.c * self.S_s_out:
+                cause = Cause(
+                    "utilisation with one less", name, sum(used) / (count - 1), "<", self.c * self.S_s_out
+                )
+                busiest = sorted(replicas, key=lambda r: (-(r.utilisation or 0.0), r.node))[:2]
+                victim = busiest[int(chance.random() * len(busiest))]
+                self._grant_in(view, name, victim.node, cause)
+
+    def _om_node(self, situation: Situation, view: "_View", name: str, draw: float) -> str | None:
+        """The least used node with a free slot in the operator's own region; chance decides among equals."""
+        regions = {view.nodes[r.node].region for r in _replicas(situation, name) if r.node in view.nodes}
+        free = [n for n in view.nodes.values() if view.free(n) > 0 and (not regions or n.region in regions)]
+        if not free:
+            return None
+        least = min(node.cpu or 0.0 for node in free)
+        equal = [node for node in free if (node.cpu or 0.0) <= least]
+        return equal[int(draw * len(equal))].name
+
+    def _grant_out(
+        self, situation: Situation, view: "_View", name: str, node: str | None, cause: Cause
+    ) -> None:
+        staged = situation.model.name == "staged"  # stages share all slots: no slot is claimed
+        if not staged and (node is None or view.free(view.nodes[node]) <= 0):
+            why = (
+                "no free slot in its region" if node is None else f"{node} was just taken by another operator"
+            )
+            view.rejected.append(f"one more {name}: {why}")
+            return
+        if not view.pay():
+            view.rejected.append(f"one more {name}: no token left this hour")
+            return
+        view.parallelism[name] += 1
+        if node is not None and not staged:
+            view.put.append((name, node))
+            view.taken[node] += 1
+        view.say(f"one more {name}: {cause}", cause)
+
+    def _grant_in(self, view: "_View", name: str, node: str, cause: Cause) -> None:
+        if not view.pay():
+            view.rejected.append(f"one less {name}: no token left this hour")
+            return
+        view.parallelism[name] -= 1
+        if node in view.nodes:
+            view.take.append((name, node))
+            view.taken[node] -= 1
+        view.say(f"one less {name}: {cause}", cause)
+
+    def _tokens(self, memory: Memory) -> float | None:
+        if not self.tokens_per_hour:
+            return None
+        bucket = float(memory.get("tokens") or 0.0) + self.tokens_per_hour * self.period_seconds / 3600
+        return min(bucket, self.tokens_per_hour)
+
+    def _infrastructure_level(
+        self, situation: Situation, view: "_View", asked: dict[str, list[object]]
+    ) -> None:
+        """Each RM proposes for its region; the IM grants all but the end of an occupied node at once."""
+        self._answer_handshakes(situation, view, asked)
+        for region in sorted({node.region for node in situation.observation.nodes}):
+            nodes = [node for node in situation.observation.nodes if node.region == region]
+            open_nodes = [node for node in nodes if not node.hidden]
+            free = sum(view.free(node) for node in open_nodes)
+            if free < self.C_r:
+                kind = _smallest(situation.kinds)
+                missing = ceil((self.C_r - free) / kind.slots)
+                room = (
+                    situation.bounds.max_nodes
+                    - situation.configuration.nodes
+                    - len(view.add)
+                    + len(view.remove)
+                )
+                if room <= 0:
+                    view.rejected.append(f"{missing} nodes more in {region}: the limit of nodes is reached")
+                    continue
+                cause = Cause("free slots", region, free, "<", self.C_r)
+                view.add += [(kind.name, region)] * min(missing, room)
+                view.say(f"{min(missing, room)} nodes more: {cause}", cause)
+            else:
+                self._return_nodes(situation, view, nodes, region, free)
+            self._ask_to_empty(situation, view, nodes, asked)
+
+    def _return_nodes(
+        self, situation: Situation, view: "_View", nodes: list[NodeMeasures], region: str, free: int
+    ) -> None:
+        left = situation.configuration.nodes + len(view.add) - len(view.remove)
+        for node in reversed(nodes):
+            empty = node.assigned + view.taken[node.name] == 0
+            if (
+                empty
+                and free - node.slots >= self.C_r
+                and left > situation.bounds.min_nodes
+                and node.name not in view.remove
+            ):
+                cause = Cause("free slots", region, free, ">", self.C_r)
+                view.remove.append(node.name)
+                view.say(f"{node.name} returned: empty, and {cause}", cause)
+                free, left = free - node.slots, left - 1
+
+    def _ask_to_empty(
+        self, situation: Situation, view: "_View", nodes: list[NodeMeasures], asked: dict[str, list[object]]
+    ) -> None:
+        """The hand-shake's first half: hide an under-used node and ask the AM to move its replicas away."""
+        for node in nodes:
+            occupied = node.assigned + view.taken[node.name] > 0
+            if node.cpu is not None and node.cpu <= self.U_low and occupied and node.name not in asked:
+                asked[node.name] = [situation.now, "asked"]
+
+    def _answer_handshakes(self, situation: Situation, view: "_View", asked: dict[str, list[object]]) -> None:
+        """The second half: the AM moves replicas onto nodes in use, or the IM gives up after a while."""
+        for name, (since, state) in list(asked.items()):
+            node = view.nodes.get(name)
+            if node is None:
+                del asked[name]
+                continue
+            age = situation.now - float(since)  # type: ignore[arg-type]
+            if state == "asked" and self._move_away(view, node):
+                cause = Cause("CPU", name, node.cpu or 0.0, "<=", max(self.U_low, node.cpu or 0.0))
+                view.say(f"{name} emptied to be returned: {cause}", cause)
+                del asked[name]
+            elif state == "asked" and age >= self.handshake_seconds:
+                asked[name] = [situation.now, "cancelled"]
+                view.rejected.append(
+                    f"emptying {name}: its replicas were not moved in {self.handshake_seconds:g} s"
+                )
+            elif state == "cancelled" and age >= self.handshake_seconds:
+                del asked[name]
+
+    @staticmethod
+    def _move_away(view: "_View", node: NodeMeasures) -> bool:
+        """Move a node's replicas onto others that already host some; onto an empty one would gain nothing."""
+        moves: list[tuple[str, str]] = []
+        room = {
+            other.name: view.free(other)
+            for other in view.nodes.values()
+            if other.name != node.name and other.assigned and not other.hidden and other.region == node.region
+        }
+        for operator, count in node.instances.items():
+            for _ in range(count):
+                target = max(room, key=lambda name: (room[name], name), default=None)
+                if target is None or room[target] <= 0:
+                    return False
+                room[target] -= 1
+                moves.append((operator, target))
+        for operator, target in moves:
+            view.take.append((operator, node.name))
+            view.put.append((operator, target))
+            view.taken[target] += 1
+            view.taken[node.name] -= 1
+        return True
+
+
+@dataclass
+class _View:
+    """What one turn has granted so far: the AM's and IM's notebook, gone when the turn ends."""
+
+    nodes: dict[str, NodeMeasures]
+    parallelism: dict[str, int]
+    taken: Counter[str] = field(default_factory=Counter)
+    put: list[tuple[str, str]] = field(default_factory=list)
+    take: list[tuple[str, str]] = field(default_factory=list)
+    add: list[tuple[str, str]] = field(default_factory=list)
+    remove: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    causes: list[Cause] = field(default_factory=list)
+    rejected: list[str] = field(default_factory=list)
+    tokens: float | None = None
+
+    @classmethod
+    def of(cls, situation: Situation) -> "_View":
+        nodes = {node.name: node for node in situation.observation.nodes}
+        return cls(nodes, dict(situation.configuration.parallelism))
+
+    def free(self, node: NodeMeasures) -> int:
+        """C_n - A_n, what was granted this turn included; nothing on a hidden node."""
+        return 0 if node.hidden else node.slots - node.assigned - self.taken[node.name]
+
+    def pay(self) -> bool:
+        if self.tokens is None:
+            return True
+        if self.tokens < 1:
+            return False
+        self.tokens -= 1
+        return True
+
+    def say(self, words: str, cause: Cause) -> None:
+        self.words.append(words)
+        self.causes.append(cause)
+
+
+def _replicas(situation: Situation, name: str) -> tuple[InstanceMeasures, ...]:
+    """The operator's replicas; where the engine cannot tell them apart, each is as busy as the operator."""
+    measures = situation.observation.operators[name]
+    if measures.instances and all(replica.utilisation is not None for replica in measures.instances):
+        return measures.instances
+    used = situation.evaluation.operators[name].utilisation
+    return (InstanceMeasures(node="", utilisation=used),) * max(1, measures.parallelism)
+
+
+def _smallest(kinds: tuple[NodeKind, ...]) -> NodeKind:
+    return min(kinds, key=lambda kind: kind.slots)

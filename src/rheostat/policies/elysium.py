@@ -1,0 +1,142 @@
+from dataclasses import dataclass
+
+import numpy as np
+
+from rheostat.analyze.evaluation import measured_selectivity
+from rheostat.analyze.execution import ceil
+from rheostat.analyze.profiles import Overhead, Profiler, even_node_loads
+from rheostat.analyze.rates import demand
+from rheostat.analyze.trend import fit
+from rheostat.model.decision import Cause, Proposal, Relation
+from rheostat.policies.base import Info, Memory, Policy, Situation, hold, wish
+
+
+@dataclass(frozen=True)
+class Elysium(Policy):
+    """ELYSIUM: the smallest parallelism, then the fewest nodes, each by itself ("symbiotic", P2).
+
+    Algorithm 1 asks an estimator what instances and nodes would use at the load; here the estimator's
+    profiles are `linear` (learned from all windows so far) or `exact` (the topology's stated costs).
+    Proactive: the highest load expected over the horizon instead of the present one.
+
+    Lombardi, Aniello, Bonomi, Querzoni: Elastic Symbiotic Scaling of Operators and Resources in Stream
+    Processing Systems. IEEE TPDS 29(3), 2018.
+
+    >>> from rheostat.policies.example import situation
+    >>> proposal, _ = Elysium().decide(situation(load=2_500, parallelism=(1, 2, 1), nodes=4), {})
+    >>> dict(proposal.target.parallelism), proposal.target.nodes
+    ({'lines': 1, 'split': 2, 'count': 2}, 3)
+    """
+
+    period_seconds: float = 60.0
+    cpu_max_thr: float = 0.8
+    core_min_thr: float = 0.25
+    core_max_thr: float = 0.65
+    profile: str = "linear"
+    proactive: bool = False
+    horizon_minutes: float = 5.0
+    n_ilp: int = 10  # past minutes that the forecast looks at
+
+    info = Info(
+        "elysium", "operators and nodes, independently", "reactive or proactive", "P2 ELYSIUM, Algorithm 1"
+    )
+
+    def __post_init__(self) -> None:
+        if self.profile not in ("linear", "exact"):
+            raise ValueError("profile must be linear or exact")
+        if not 0 <= self.core_min_thr < self.core_max_thr or self.cpu_max_thr <= 0:
+            raise ValueError("thresholds must satisfy 0 <= core_min_thr < core_max_thr and cpu_max_thr > 0")
+
+    def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
+        profiler = Profiler(memory.get("profile"))
+        profiler.learn(situation.observation)
+        history = [*memory.get("loads", []), [situation.now, situation.load]][-self.n_ilp :]
+        memory = {"profile": profiler.memory(), "loads": history}
+
+        load = self._load(situation, history)
+        scale = load / situation.load if situation.load > 0 else 1.0
+        sources = {
+            name: (situation.observation.application.load[name] or 0.0) * scale
+            for name in situation.topology.sources
+        }
+        rates = demand(
+            situation.topology, sources, measured_selectivity(situation.topology, situation.observation)
+        )
+        cores = {name: rates[name] * self._cost(situation, profiler, name) for name in rates}
+        parallelism = self._parallelism(situation, cores)
+        overhead = profiler.overhead() if self.profile == "linear" else Overhead()
+        nodes, highest = self._nodes(situation, parallelism, cores, overhead)
+
+        current = situation.configuration
+        word = f"expected load {load:,.0f}" if self.proactive else f"load {load:,.0f}"
+        if dict(current.parallelism) == parallelism and current.nodes == nodes:
+            return hold(
+                situation, f"{word} rows/s: the configuration is already the smallest correct one"
+            ), memory
+        causes = tuple(
+            Cause(
+                "instances needed", name, parallelism[name], ">" if parallelism[name] > count else "<", count
+            )
+            for name, count in current.parallelism.items()
+            if parallelism[name] != count
+        )
+        if nodes != current.nodes:
+            relation: Relation = ">" if nodes > current.nodes else "<"
+            causes += (Cause("nodes needed", situation.topology.name, nodes, relation, current.nodes),)
+        reason = (
+            f"{word} rows/s: the fewest instances that are at most {self.core_max_thr:.0%} busy, "
+            f"then the fewest nodes; the busiest of {nodes} would be at {highest:.0%}"
+        )
+        return wish(situation, parallelism, reason, nodes=nodes, causes=causes), memory
+
+    def _load(self, situation: Situation, history: list[list[float]]) -> float:
+        """The present load, or the highest that its trend reaches within the horizon."""
+        if not self.proactive or len(history) < 3:
+            return situation.load
+        line = fit([time for time, _ in history], [load for _, load in history])
+        return max(situation.load, line.at(situation.now + 60 * self.horizon_minutes))
+
+    def _cost(self, situation: Situation, profiler: Profiler, name: str) -> float:
+        if self.profile == "exact":
+            return situation.topology.operator(name).cost_seconds
+        return profiler.cost(situation.topology, name)
+
+    def _parallelism(self, situation: Situation, cores: dict[str, float]) -> dict[str, int]:
+        """Lines 2 to 9: as few instances as keep each at or below core_max, and not below core_min."""
+        slot = situation.kind.slot_cores
+        busy = {name: used / slot for name, used in cores.items()}
+        wanted = situation.bounds.parallelism(
+            situation.topology, situation.model.parallelism_for(busy, self.core_max_thr)
+        )
+        if situation.model.name == "staged":
+            return wanted  # stages share the slots, so there is no instance of an operator's own to under-use
+        for name, count in wanted.items():
+            enough = max(
+                situation.topology.operator(name).min_parallelism, int(busy[name] / self.core_min_thr), 1
+            )
+            wanted[name] = min(count, enough)
+        return wanted
+
+    def _nodes(
+        self, situation: Situation, parallelism: dict[str, int], cores: dict[str, float], overhead: Overhead
+    ) -> tuple[int, float]:
+        """Lines 10 to 16, started at the smallest number that could possibly do."""
+        kind = situation.kind
+        least = 1
+        if not situation.model.oversubscribes:
+            least = ceil(situation.model.slots_for(parallelism) / kind.slots)
+        room = overhead.room(self.cpu_max_thr * kind.cores)
+        total = sum(cores.values())
+        first = max(
+            least, ceil(total / room) if room > 0 else situation.bounds.max_nodes, situation.bounds.min_nodes
+        )
+        shares = {name: (parallelism[name], cores[name] / parallelism[name]) for name in parallelism}
+        nodes = min(first, situation.bounds.max_nodes)
+        while True:
+            loads = even_node_loads(shares, nodes)
+            highest = float(overhead.node_cpu(float(np.max(loads)))) / kind.cores
+            if highest <= self.cpu_max_thr + 1e-9 or nodes >= situation.bounds.max_nodes:
+                return nodes, highest
+            if nodes >= sum(parallelism.values()):  # every instance is alone: more nodes change nothing
+                return nodes, highest
+            nodes += 1

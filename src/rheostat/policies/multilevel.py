@@ -1,0 +1,178 @@
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rheostat.analyze.execution import ceil
+from rheostat.analyze.levels import Level, derive_level, load_map
+from rheostat.analyze.trend import fit
+from rheostat.model.decision import Cause, Placement, Proposal, Relation
+from rheostat.policies.base import Info, Memory, Policy, Situation, hold, wish
+from rheostat.workloads import parse_curve
+
+
+@dataclass(frozen=True)
+class Multilevel(Policy):
+    """Multi-level elasticity: the cheapest container that heals the bottleneck, from a map (P0).
+
+    Load levels map to configurations: read from a file that the benchmark procedure wrote (`map`), or worked
+    out from the costs measured so far. Scale-out moves nothing that runs; scale-in frees the containers
+    that came last. With a `schedule` (a load curve or trace of one period) it acts `lead_seconds` ahead, and
+    falls back to reacting, with an alert, when the load leaves the expected band.
+
+    Marangozova-Martin, de Palma, El Rheddane: Multi-Level Elasticity for Data Stream Processing. IEEE TPDS
+    30(10), 2019.
+
+    >>> from rheostat.policies.example import situation
+    >>> proposal, _ = Multilevel().decide(situation(load=2_500, parallelism=(1, 1, 1), nodes=2), {})
+    >>> proposal.target.parallelism["split"], proposal.placement.keep
+    (2, True)
+    """
+
+    period_seconds: float = 30.0
+    minHealth: float = 0.9  # noqa: N815 - the paper's name
+    overloaded: float = 0.9  # a node's CPU or memory above this takes no more instances
+    observations: int = 3  # samples in a trend, when monitoring is more frequent than once a minute
+    delta_load: float = 0.0  # rows/s between levels; 0: a quarter of what one bottleneck instance serves
+    containers: str = "slot,node"  # the order in which to provision; "node": machines only
+    map: str = ""
+    schedule: str = ""
+    lead_seconds: float = 120.0
+    band: float = 0.25  # part by which the load may differ from the schedule
+
+    info = Info("multilevel", "all, cheapest container first", "reactive or proactive", "P0 Multi-level")
+
+    def __post_init__(self) -> None:
+        if self.containers.replace(" ", "") not in ("slot,node", "node"):
+            raise ValueError("containers must be 'slot,node' or 'node'")
+        if not 0 < self.minHealth <= 1 or self.observations < 3 or self.delta_load < 0:
+            raise ValueError("minHealth must be in (0, 1], observations at least 3, delta_load not negative")
+        if self.map:
+            load_map(Path(self.map))
+        if self.schedule:
+            parse_curve(self.schedule)
+
+    def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
+        history = [*memory.get("loads", []), [situation.now, situation.load]][-self.observations :]
+        learned = self._learn(situation, memory)
+        load, slope = self._trend(situation, history)
+        alert, word = None, "load"
+        if self.schedule:
+            load, alert, word = self._expected(situation, load)
+        level = self._level(situation, load, learned)
+        memory = {"loads": history, **learned}
+
+        congested = self._congested(situation)
+        current = situation.configuration.parallelism
+        if congested and all(level.parallelism[name] <= current[name] for name in current):
+            return self._heal(situation, congested, alert), memory
+        if dict(current) == dict(level.parallelism) and situation.configuration.nodes == level.nodes:
+            return self._alerting(
+                hold(situation, f"{word} {load:,.0f} is within the present level"), alert
+            ), memory
+        shrinks = sum(level.parallelism.values()) < sum(current.values())
+        if shrinks and (slope > 0 or congested) and word == "load":
+            return hold(
+                situation, f"{word} {load:,.0f} would fit a smaller level, but it still rises"
+            ), memory
+        relation: Relation = "<=" if load <= level.load else ">"
+        cause = Cause(word, situation.topology.name, load, relation, level.load)
+        reason = f"{word} {load:,.0f} rows/s belongs to the level up to {level.load:,.0f}"
+        return (
+            wish(
+                situation,
+                level.parallelism,
+                reason,
+                nodes=level.nodes,
+                causes=(cause,),
+                placement=Placement(keep=True),
+                alert=alert,
+            ),
+            memory,
+        )
+
+    def _trend(self, situation: Situation, history: list[list[float]]) -> tuple[float, float]:
+        """Frequent samples vary too much to act on one: the fitted line's value now, and its slope."""
+        if situation.observation.seconds >= 60 or len(history) < self.observations:
+            return situation.load, 0.0
+        line = fit([time for time, _ in history], [load for _, load in history])
+        spread = max(load for _, load in history) - min(load for _, load in history)
+        rising = line.slope if spread > 0.02 * max(situation.load, 1e-9) else 0.0
+        return max(0.0, line.at(situation.now)), rising
+
+    def _expected(self, situation: Situation, load: float) -> tuple[float, str | None, str]:
+        """The schedule's highest load from now until the lead time, while the present one is as expected."""
+        curve = parse_curve(self.schedule)
+        period = max(curve.duration_seconds, 1.0)
+        expected = curve.at(situation.now % period)
+        if abs(load - expected) > self.band * max(expected, 1e-9):
+            return load, f"load {load:,.0f} rows/s left the expected band around {expected:,.0f}", "load"
+        ahead = [curve.at((situation.now + self.lead_seconds * part / 4) % period) for part in range(5)]
+        return max(load, *ahead), None, "expected load"
+
+    def _learn(self, situation: Situation, memory: Memory) -> dict[str, Any]:
+        """Slots kept busy per offered row, averaged over the windows seen, and the distance between levels."""
+        windows, per_row, step = memory.get("windows", 0), dict(memory.get("per_row", {})), memory.get("step")
+        if situation.load > 0:
+            for name, busy in situation.evaluation.busy.items():
+                mean = per_row.get(name, 0.0)
+                per_row[name] = mean + (busy / situation.load - mean) / (windows + 1)
+            windows += 1
+            step = step or self.delta_load or 0.25 / max(*per_row.values(), 1e-12)
+        return {"windows": windows, "per_row": per_row, "step": step}
+
+    def _level(self, situation: Situation, load: float, learned: dict[str, Any]) -> Level:
+        current = situation.configuration
+        if self.map:
+            levels = load_map(Path(self.map))
+            found = next((level for level in levels if load <= level.load), levels[-1])
+        elif not learned["windows"]:
+            found = Level(load, current.parallelism, current.nodes)
+        else:
+            upper = learned["step"] * max(1, ceil(min(load / learned["step"], 1e6)))
+            found = derive_level(
+                upper,
+                {name: value * upper for name, value in learned["per_row"].items()},
+                situation.model,
+                situation.kind,
+                min_health=self.minHealth,
+                node_limit=self.overloaded,
+                nodes_only=self.containers == "node",
+            )
+        wanted = situation.bounds.parallelism(
+            situation.topology, {**current.parallelism, **found.parallelism}
+        )
+        return Level(found.load, wanted, situation.bounds.nodes(found.nodes))
+
+    def _congested(self, situation: Situation) -> str | None:
+        """The congested operator nearest to the sources (Algorithm 1, line 8)."""
+        names = sorted(situation.topology.names, key=situation.topology.depth.__getitem__)
+        judged = situation.evaluation.operators
+        return next((name for name in names if judged[name].health < self.minHealth), None)
+
+    def _heal(self, situation: Situation, name: str, alert: str | None) -> Proposal:
+        """Algorithm 2 on one operator: the map says enough, the measures say otherwise."""
+        wanted = {**situation.configuration.parallelism, name: situation.configuration.parallelism[name] + 1}
+        health = situation.evaluation.operators[name].health
+        cause = Cause("health", name, health, "<", self.minHealth)
+        nodes = situation.configuration.nodes
+        full = all(
+            (node.cpu or 0.0) > self.overloaded or (node.memory or 0.0) > self.overloaded
+            for node in situation.observation.nodes
+        )
+        slots = sum(node.slots for node in situation.observation.nodes)
+        hard = not situation.model.oversubscribes and situation.model.slots_for(wanted) > slots
+        nodes += 1 if full or hard or self.containers == "node" else 0
+        place = Placement(keep=True)
+        return wish(
+            situation,
+            wanted,
+            f"heal {name}: {cause}",
+            nodes=nodes,
+            causes=(cause,),
+            placement=place,
+            alert=alert,
+        )
+
+    @staticmethod
+    def _alerting(proposal: Proposal, alert: str | None) -> Proposal:
+        return Proposal(proposal.target, proposal.reason, proposal.causes, alert=alert) if alert else proposal
