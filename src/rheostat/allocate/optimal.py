@@ -62,7 +62,7 @@ def optimal(topology: MeasuredTopology, units: int, seconds: float | None = None
         added = rival  # the solver ran out of time
     added = even_units(model, _without_waste(model, added))
     reached = float(model.throughput(added))
-    gap = solution.bound / reached - 1 if reached > 0 else 0.0
+    gap = solution.bound / reached - 1 if reached > 0 else np.inf if solution.bound > 0 else 0.0
     return settle(model, added, 0.0 if gap <= 2 * TIE else gap)
 
 
@@ -116,8 +116,7 @@ def _without_waste(model: ComputeModel, added: Ints) -> Ints:
     kept = added.copy()
     target = float(model.throughput(kept)) * (1 - TOLERANCE)
     rates = model.rates(kept)
-    idle = np.floor(
-        (rates.capacity - rates.processed) / np.where(model.unit_rate > 0, model.unit_rate, np.inf)
-    )
+    rate = np.where(model.unit_rate > 0, model.unit_rate, np.inf)
+    idle = np.floor((rates.capacity - rates.processed) / rate + 1e-9)  # a rounding error is no load
     kept -= np.minimum(kept, idle.astype(np.int64))
     return kept if float(model.throughput(kept)) >= target else added

@@ -17,7 +17,7 @@ class OperatorEvaluation:
     demand: float  # rows/s that the load asks of it
     cost_seconds: float  # CPU seconds per row
     busy: float  # slots that the demand keeps busy
-    capacity: float  # rows/s
+    capacity: float | None  # rows/s; None: it did nothing, so nobody knows
     utilisation: float
     health: float
 
@@ -64,7 +64,7 @@ def evaluate(
     judged = {}
     for name in topology.names:
         used = utilisation[name]
-        capacity = rates[name] / used if used > 0 else float("inf")
+        capacity = rates[name] / used if used > 0 else None
         measures = observation.operators[name]
         health = min(1.0, 1 / used) if used > 0 else 1.0
         if model.oversubscribes and measures.received and measures.processed is not None:

@@ -1,10 +1,11 @@
 """Load levels (P0, section 3.1): which configuration serves which load, from a file or worked out."""
 
-import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 from pydantic import Field
 
 from rheostat.analyze.execution import ExecutionModel, ceil
@@ -40,7 +41,7 @@ class MapDocument(Document):
 def load_map(path: Path) -> tuple[Level, ...]:
     """Read a map file; its levels must rise."""
     stated = parse(MapDocument, read_document(path), path).levels
-    for before, after in zip(stated, stated[1:], strict=False):
+    for before, after in pairwise(stated):
         if after.load <= before.load:
             raise FileError(f"{path}: levels must rise: {after.load:g} comes after {before.load:g}")
     return tuple(Level(level.load, level.parallelism, level.nodes) for level in stated)
@@ -48,7 +49,7 @@ def load_map(path: Path) -> tuple[Level, ...]:
 
 def derive_level(
     load: float,
-    busy: Mapping[str, float],
+    per_row: Mapping[str, float],
     model: ExecutionModel,
     kind: NodeKind,
     *,
@@ -56,51 +57,71 @@ def derive_level(
     node_limit: float,
     nodes_only: bool = False,
 ) -> Level:
-    """Work out what Algorithms 1 and 2 reach at a load where each operator keeps `busy` slots busy.
+    """Work out what Algorithms 1 and 2 reach when the load rises to a level, without running them.
 
-    An operator gets instances until its health is at least `min_health`; each instance goes to the least
-    loaded node, and to a new one when that node is above `node_limit` or, where slots are hard, full.
+    `per_row` is the slots that each operator keeps busy per row/s offered. With k instances an operator's
+    health falls below `min_health` at a known load, so all scale-outs below the level are known in order.
+    Each goes to the least loaded node of that moment, or to a new one when that is above `node_limit`.
 
     >>> from rheostat.analyze.execution import Storm
-    >>> level = derive_level(16_000, {"parser": 3.4}, Storm(), NodeKind(cores=2, slots=2), min_health=0.9, node_limit=0.9)
-    >>> dict(level.parallelism), level.nodes
-    ({'parser': 4}, 2)
+    >>> two = NodeKind(cores=2, slots=2)
+    >>> for load in (4_000, 10_000, 14_000, 16_000):  # P0's DDoS parser, 4,700 rows/s per instance
+    ...     level = derive_level(load, {"parser": 1 / 4_700}, Storm(), two, min_health=0.9, node_limit=0.9)
+    ...     print(load, level.parallelism["parser"], level.nodes)
+    4000 1 1
+    10000 2 1
+    14000 3 2
+    16000 4 2
     """
-    parallelism = model.parallelism_for(busy, 1 / min_health)
+    busy = {name: slots * load for name, slots in per_row.items()}
+    # Storm lets a tenth of the rows wait or fall; where they would pile up at the source, keep a tenth free.
+    target = 1 / min_health if model.oversubscribes else min_health
+    parallelism = model.parallelism_for(busy, target)
     if model.name == "staged":
         return Level(load, parallelism, ceil(model.slots_for(parallelism) / kind.slots))
+    light = sum(busy[name] for name, count in parallelism.items() if count == 1)
+    first = max(1, ceil(light / target / kind.slots))
+    if not model.oversubscribes:
+        first = max(first, ceil(len(parallelism) / kind.slots))
     if nodes_only:
-        return Level(load, parallelism, 1 + sum(parallelism.values()) - len(parallelism))
-    return Level(load, parallelism, _pack(busy, parallelism, model, kind, node_limit))
+        return Level(load, parallelism, first + sum(parallelism.values()) - len(parallelism))
+    return Level(load, parallelism, _provision(first, per_row, parallelism, model, kind, target, node_limit))
 
 
-def _pack(
-    busy: Mapping[str, float],
+def _provision(
+    first: int,
+    per_row: Mapping[str, float],
     parallelism: Mapping[str, int],
     model: ExecutionModel,
     kind: NodeKind,
+    target: float,
     node_limit: float,
 ) -> int:
-    """Nodes that Algorithm 2 ends up with: one of each operator on the first, then instance by instance."""
-    load = {name: min(1.0, busy[name] / count) for name, count in parallelism.items()}
-    first = sum(load.values()) / kind.slots
-    hard = not model.oversubscribes
-    nodes = [(first, 0, len(load))]  # (load, number, instances), the least loaded on top
-    if hard and len(load) > kind.slots:
-        full, rest = divmod(len(load), kind.slots)
-        nodes = [(first * kind.slots / len(load), number, kind.slots) for number in range(full)]
-        nodes += [(first * rest / len(load), full, rest)] if rest else []
-        heapq.heapify(nodes)
-    closed = 0
-    for name, count in parallelism.items():
-        for _ in range(count - 1):
-            while nodes and hard and nodes[0][2] >= kind.slots:
-                heapq.heappop(nodes)
-                closed += 1
-            extra = load[name] / kind.slots
-            if not nodes or nodes[0][0] > node_limit or nodes[0][0] + extra > 1 + 1e-9:
-                heapq.heappush(nodes, (extra, closed + len(nodes), 1))
-            else:
-                used, number, here = nodes[0]
-                heapq.heapreplace(nodes, (used + extra, number, here + 1))
-    return closed + len(nodes)
+    """Replay the scale-outs in the order in which a rising load causes them; return the nodes in use."""
+    outs = sorted(
+        (count * target / per_row[name], name, count)
+        for name, wanted in parallelism.items()
+        for count in range(1, wanted)
+    )
+    per_load = np.zeros(first + len(outs))  # slots busy per row/s on each node
+    hosted = np.zeros(first + len(outs))
+    hosts: dict[str, list[int]] = {}
+    for number, name in enumerate(per_row):
+        hosts[name] = [number % first]
+        per_load[number % first] += per_row[name]
+        hosted[number % first] += 1
+    nodes = first
+    for load, name, count in outs:
+        loads = per_load[:nodes] * load / kind.slots
+        if not model.oversubscribes:
+            loads = np.where(hosted[:nodes] >= kind.slots, np.inf, loads)
+        chosen = int(np.argmin(loads))
+        if loads[chosen] > node_limit:
+            chosen, nodes = nodes, nodes + 1
+        less = per_row[name] / count - per_row[name] / (count + 1)
+        for node in hosts[name]:
+            per_load[node] -= less
+        per_load[chosen] += per_row[name] / (count + 1)
+        hosted[chosen] += 1
+        hosts[name].append(chosen)
+    return nodes

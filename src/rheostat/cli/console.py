@@ -3,9 +3,12 @@
 import json
 import math
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 out = Console(highlight=False, soft_wrap=False)
@@ -23,13 +26,29 @@ def print_json(value: Any) -> None:
     print(json.dumps(_finite(value), indent=2, sort_keys=False, allow_nan=False))
 
 
+@contextmanager
+def progress() -> Iterator[Callable[[str], Callable[[float], None]]]:
+    """Show a bar per job on stderr; a job is started by name and then told the part that is done."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True) as bars:
+
+        def start(name: str) -> Callable[[float], None]:
+            job = bars.add_task(name, total=1.0)
+            return lambda part: bars.update(job, completed=part)
+
+        yield start
+
+
 def table(title: str, *columns: str, text: int = 1) -> Table:
     """Make a table whose first `text` columns are words and whose others are numbers."""
     made = Table(
         title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False
     )
     for index, column in enumerate(columns):
-        made.add_column(column, justify="left" if index < text else "right", overflow="fold")
+        words = index < text
+        made.add_column(
+            column, justify="left" if words else "right", overflow="fold", no_wrap=not words or not index
+        )
     return made
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import Field, NonNegativeFloat
 
 from rheostat.model.documents import Document, parse, read_document
-from rheostat.model.errors import FileError, UserError
+from rheostat.model.errors import FileError, UserError, nearest
 from rheostat.model.topology import DEFAULT_MAX_PARALLELISM, Operator, Stream, Topology
 
 MAX_PARALLELISM = 1_000_000
@@ -76,3 +76,19 @@ def build(document: TopologyDocument) -> Topology:
         for child, share in stated.children.items()
     )
     return Topology(document.name, operators, streams)
+
+
+def known_topologies() -> dict[str, Path]:
+    """The topologies that come with Rheostat, by name."""
+    folder = Path(__file__).parent / "catalogue"
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def find_topology(word: str) -> Topology:
+    """Load a topology by the name of one that comes with Rheostat, or from a file."""
+    known = known_topologies()
+    if word in known:
+        return load_topology(known[word])
+    if not Path(word).exists() and Path(word).suffix.lower() not in (".json", ".yaml", ".yml"):
+        raise UserError(f"there is no file and no topology {word!r}{nearest(word, known)}")
+    return load_topology(Path(word))

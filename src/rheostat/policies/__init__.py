@@ -1,5 +1,5 @@
 """The policies: one file per system. `registry.build` finds them by name."""
 
-from rheostat.policies.base import Info, Memory, Policy, Situation, hold, wish
+from rheostat.policies.base import Info, Memory, Policy, Situation, Start, hold, wish
 
-__all__ = ["Info", "Memory", "Policy", "Situation", "hold", "wish"]
+__all__ = ["Info", "Memory", "Policy", "Situation", "Start", "hold", "wish"]

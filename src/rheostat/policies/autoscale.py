@@ -69,12 +69,11 @@ class Autoscale(Policy):
 
     def _activity(self, situation: Situation, name: str) -> tuple[float, bool]:
         """NdA of the next window, equations (1) to (6), and whether the arrivals rise."""
-        measures, seconds = situation.observation.operators[name], situation.observation.seconds
-        parts = measures.arrivals or (measures.received or 0.0,)
+        seconds, judged = situation.observation.seconds, situation.evaluation.operators[name]
+        parts, waiting = _arrivals(situation, name)
         line = fit(range(len(parts)), parts)
         shift = 0 if self.printed_equation else len(parts)
-        expected = sum(max(0.0, line.at(k + shift)) for k in range(len(parts))) + (measures.waiting or 0.0)
-        judged = situation.evaluation.operators[name]
+        expected = sum(max(0.0, line.at(k + shift)) for k in range(len(parts))) + waiting
         if judged.busy <= 0:
             return 0.0, line.slope > 0
         # Capacity as the execution model sees it: for queues it is degree * window / service time.
@@ -114,3 +113,17 @@ class Autoscale(Policy):
             return max(1, min(degree, ceil(degree * activity)))
         # Turned 'out' from above, or high but not critical: one more. It must never shrink.
         return max(degree + 1, ceil(degree * activity))
+
+
+def _arrivals(situation: Situation, name: str) -> tuple[tuple[float, ...], float]:
+    """Rows offered to an operator in parts of the window, and rows waiting for it.
+
+    Where only the sources have a queue (Spark), theirs are passed on at the operator's rate.
+    """
+    measures = situation.observation.operators[name]
+    if measures.waiting is not None:
+        return measures.arrivals or (measures.received or 0.0,), measures.waiting
+    sources = [situation.observation.operators[source].arrivals for source in situation.topology.sources]
+    rate = situation.evaluation.operators[name].demand / situation.load if situation.load > 0 else 0.0
+    parts = tuple(rate * sum(rows) for rows in zip(*sources, strict=False)) or (0.0,)
+    return parts, rate * (situation.observation.application.backlog or 0.0)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from rheostat.analyze.evaluation import Evaluation
 from rheostat.analyze.execution import ExecutionModel, ceil
+from rheostat.analyze.rates import visits
 from rheostat.model.configuration import Bounds, Configuration, NodeKind
 from rheostat.model.decision import Cause, Placement, Proposal
 from rheostat.model.observation import Observation
@@ -53,6 +54,27 @@ class Situation:
         return self.bounds.nodes(ceil(self.model.slots_for(parallelism) / self.kind.slots))
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What is known before an application starts, to choose its first configuration."""
+
+    topology: Topology
+    model: ExecutionModel
+    kinds: tuple[NodeKind, ...]
+    bounds: Bounds
+    first_load: float  # rows/s at all sources
+    peak_load: float
+
+    def sized_for(self, load: float, target: float = 0.8) -> Configuration:
+        """The smallest configuration that the stated costs allow for a load."""
+        kind, per_row = self.kinds[0], visits(self.topology)
+        slots_per_core = load / kind.slot_cores
+        busy = {o.name: slots_per_core * per_row[o.name] * o.cost_seconds for o in self.topology.operators}
+        parallelism = self.bounds.parallelism(self.topology, self.model.parallelism_for(busy, target))
+        nodes = self.bounds.nodes(ceil(self.model.slots_for(parallelism) / kind.slots))
+        return Configuration(parallelism, nodes * kind.executors, nodes)
+
+
 @dataclass(frozen=True)
 class Info:
     """A policy's line in `rheostat policies`."""
@@ -77,6 +99,10 @@ class Policy(ABC):
             return hold(situation, f"hold: not measured in this window: {what}"), memory
         proposal, memory = self.propose(situation, memory)
         return replace(proposal, target=_bounded(situation, proposal.target)), memory
+
+    def initial(self, start: Start) -> Configuration:
+        """The configuration to start with: just enough for the first load, unless a policy says otherwise."""
+        return start.sized_for(start.first_load)
 
     @abstractmethod
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:

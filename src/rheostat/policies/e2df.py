@@ -5,7 +5,7 @@ from rheostat.analyze.execution import ceil
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Cause, Placement, Proposal
 from rheostat.model.observation import InstanceMeasures, NodeMeasures
-from rheostat.policies.base import Info, Memory, Policy, Situation, hold
+from rheostat.policies.base import Info, Memory, Policy, Situation, Start, hold
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,12 @@ class E2df(Policy):
     def __post_init__(self) -> None:
         if not (0 < self.S_s_out <= 1 and 0 < self.c < 1 and self.C_r >= 0 and self.R_init >= 1):
             raise ValueError("S_s_out must be in (0, 1], c in (0, 1), C_r at least 0, R_init at least 1")
+
+    def initial(self, start: Start) -> Configuration:
+        """One replica of each operator, balanced over R_init nodes (section 4.2)."""
+        few = start.sized_for(0.0)
+        nodes = start.bounds.nodes(max(self.R_init, few.nodes))
+        return Configuration(few.parallelism, nodes * start.kinds[0].executors, nodes)
 
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
         turn = int(memory.get("turn", 0))
@@ -102,8 +108,16 @@ class E2df(Policy):
     def _grant_out(
         self, situation: Situation, view: "_View", name: str, node: str | None, cause: Cause
     ) -> None:
-        staged = situation.model.name == "staged"  # stages share all slots: no slot is claimed
-        if not staged and (node is None or view.free(view.nodes[node]) <= 0):
+        if situation.model.name == "staged":
+            # Stages share the slots: only the widest one's next instance claims a slot.
+            wider = situation.model.slots_for({**view.parallelism, name: view.parallelism[name] + 1})
+            if wider <= sum(node.slots for node in view.nodes.values()):
+                view.parallelism[name] += 1
+                view.say(f"one more {name}: {cause}", cause)
+            else:
+                view.rejected.append(f"one more {name}: no free slot")
+            return
+        if node is None or view.free(view.nodes[node]) <= 0:
             why = (
                 "no free slot in its region" if node is None else f"{node} was just taken by another operator"
             )
@@ -113,9 +127,8 @@ class E2df(Policy):
             view.rejected.append(f"one more {name}: no token left this hour")
             return
         view.parallelism[name] += 1
-        if node is not None and not staged:
-            view.put.append((name, node))
-            view.taken[node] += 1
+        view.put.append((name, node))
+        view.taken[node] += 1
         view.say(f"one more {name}: {cause}", cause)
 
     def _grant_in(self, view: "_View", name: str, node: str, cause: Cause) -> None:
@@ -167,7 +180,7 @@ class E2df(Policy):
     ) -> None:
         left = situation.configuration.nodes + len(view.add) - len(view.remove)
         for node in reversed(nodes):
-            empty = node.assigned + view.taken[node.name] == 0
+            empty = not view.occupied(node)
             if (
                 empty
                 and free - node.slots >= self.C_r
@@ -184,8 +197,8 @@ class E2df(Policy):
     ) -> None:
         """The hand-shake's first half: hide an under-used node and ask the AM to move its replicas away."""
         for node in nodes:
-            occupied = node.assigned + view.taken[node.name] > 0
-            if node.cpu is not None and node.cpu <= self.U_low and occupied and node.name not in asked:
+            under_used = node.cpu is not None and node.cpu <= self.U_low
+            if under_used and node.instances and view.occupied(node) and node.name not in asked:
                 asked[node.name] = [situation.now, "asked"]
 
     def _answer_handshakes(self, situation: Situation, view: "_View", asked: dict[str, list[object]]) -> None:
@@ -215,7 +228,10 @@ class E2df(Policy):
         room = {
             other.name: view.free(other)
             for other in view.nodes.values()
-            if other.name != node.name and other.assigned and not other.hidden and other.region == node.region
+            if other.name != node.name
+            and view.occupied(other)
+            and not other.hidden
+            and other.region == node.region
         }
         for operator, count in node.instances.items():
             for _ in range(count):
@@ -237,6 +253,7 @@ class _View:
     """What one turn has granted so far: the AM's and IM's notebook, gone when the turn ends."""
 
     nodes: dict[str, NodeMeasures]
+    assigned: dict[str, int]  # A_n
     parallelism: dict[str, int]
     taken: Counter[str] = field(default_factory=Counter)
     put: list[tuple[str, str]] = field(default_factory=list)
@@ -251,11 +268,24 @@ class _View:
     @classmethod
     def of(cls, situation: Situation) -> "_View":
         nodes = {node.name: node for node in situation.observation.nodes}
-        return cls(nodes, dict(situation.configuration.parallelism))
+        assigned = {name: node.assigned for name, node in nodes.items()}
+        parallelism = dict(situation.configuration.parallelism)
+        if (
+            situation.model.name == "staged"
+        ):  # tasks have no fixed place: the slots in use are on the oldest nodes
+            left = situation.model.slots_for(parallelism)
+            for name, node in nodes.items():
+                assigned[name] = min(left, node.slots)
+                left -= assigned[name]
+        return cls(nodes, assigned, parallelism)
+
+    def occupied(self, node: NodeMeasures) -> bool:
+        """Whether it hosts replicas after what was granted this turn."""
+        return self.assigned[node.name] + self.taken[node.name] > 0
 
     def free(self, node: NodeMeasures) -> int:
         """C_n - A_n, what was granted this turn included; nothing on a hidden node."""
-        return 0 if node.hidden else node.slots - node.assigned - self.taken[node.name]
+        return 0 if node.hidden else node.slots - self.assigned[node.name] - self.taken[node.name]
 
     def pay(self) -> bool:
         if self.tokens is None:

@@ -77,18 +77,20 @@ class Multilevel(Policy):
         relation: Relation = "<=" if load <= level.load else ">"
         cause = Cause(word, situation.topology.name, load, relation, level.load)
         reason = f"{word} {load:,.0f} rows/s belongs to the level up to {level.load:,.0f}"
-        return (
-            wish(
-                situation,
-                level.parallelism,
-                reason,
-                nodes=level.nodes,
-                causes=(cause,),
-                placement=Placement(keep=True),
-                alert=alert,
-            ),
-            memory,
+        # More nodes and no new instances to put there: only then do running instances move.
+        moves = level.nodes > situation.configuration.nodes and all(
+            count <= current[name] for name, count in level.parallelism.items()
         )
+        place = Placement(keep=not moves)
+        return wish(
+            situation,
+            level.parallelism,
+            reason,
+            nodes=level.nodes,
+            causes=(cause,),
+            placement=place,
+            alert=alert,
+        ), memory
 
     def _trend(self, situation: Situation, history: list[list[float]]) -> tuple[float, float]:
         """Frequent samples vary too much to act on one: the fitted line's value now, and its slope."""
@@ -110,7 +112,7 @@ class Multilevel(Policy):
         return max(load, *ahead), None, "expected load"
 
     def _learn(self, situation: Situation, memory: Memory) -> dict[str, Any]:
-        """Slots kept busy per offered row, averaged over the windows seen, and the distance between levels."""
+        """Slots kept busy per offered row, averaged over the windows so far, and the distance of levels."""
         windows, per_row, step = memory.get("windows", 0), dict(memory.get("per_row", {})), memory.get("step")
         if situation.load > 0:
             for name, busy in situation.evaluation.busy.items():
@@ -131,7 +133,7 @@ class Multilevel(Policy):
             upper = learned["step"] * max(1, ceil(min(load / learned["step"], 1e6)))
             found = derive_level(
                 upper,
-                {name: value * upper for name, value in learned["per_row"].items()},
+                learned["per_row"],
                 situation.model,
                 situation.kind,
                 min_health=self.minHealth,

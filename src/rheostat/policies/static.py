@@ -1,7 +1,8 @@
 from dataclasses import dataclass
 
+from rheostat.model.configuration import Configuration
 from rheostat.model.decision import Proposal
-from rheostat.policies.base import Info, Memory, Policy, Situation, hold
+from rheostat.policies.base import Info, Memory, Policy, Situation, Start, hold
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,17 @@ class Static(Policy):
     'static: the configuration is fixed'
     """
 
+    provision: str = "peak"  # or "first", or "min": one instance each
+
     info = Info("static", "none", "static", "baseline of every paper")
+
+    def __post_init__(self) -> None:
+        if self.provision not in ("peak", "first", "min"):
+            raise ValueError("provision must be peak, first or min")
+
+    def initial(self, start: Start) -> Configuration:
+        load = {"peak": start.peak_load, "first": start.first_load, "min": 0.0}[self.provision]
+        return start.sized_for(load)
 
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
         return hold(situation, "static: the configuration is fixed"), memory

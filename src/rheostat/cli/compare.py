@@ -1,0 +1,67 @@
+"""`rheostat compare`: several policies on the same load."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rheostat.cli import console, results, world
+from rheostat.engines.simulator.comparison import Run, run_policy
+from rheostat.model.errors import UserError
+from rheostat.policies.registry import build, split_top
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command(
+        "compare", epilog="Example: rheostat compare -t wordcount -c day -p static,ds2,elysium --seed 1"
+    )(_compare)
+
+
+def _compare(
+    topology: world.TopologyOption,
+    curve: world.CurveOption,
+    policies: Annotated[
+        str,
+        typer.Option("--policies", "-p", help="Names, or name(parameter=value,...), separated by commas."),
+    ],
+    mode: world.ModeOption = "pipelined",
+    seed: world.SeedOption = 0,
+    node: world.NodeOption = "",
+    nodes: world.NodesOption = "1:1000",
+    settings: world.SetOption = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the plot.")] = Path("comparison"),
+    as_json: world.JsonOption = False,
+) -> None:
+    """Run policies on the same simulated load and judge them side by side."""
+    specs = [spec.strip() for spec in split_top(policies) if spec.strip()]
+    if not specs:
+        raise UserError("--policies names none; see `rheostat policies`")
+    if len(set(specs)) < len(specs):
+        raise UserError("--policies names one twice; give the second other parameters")
+    built = {spec: build(spec) for spec in specs}
+    scene = world.scenario(topology, curve, mode, seed, node, nodes, settings)
+    results.make_folder(out)
+    oracle = scene.oracle()
+    runs: dict[str, Run] = {}
+    with console.progress() as start:
+        for spec, policy in built.items():
+            advance = start(spec)
+            runs[spec] = run_policy(scene, policy, oracle=oracle, progress=advance)
+            advance(1.0)
+    title = f"{scene.topology.name} under {curve} ({mode}, seed {seed})"
+    paths = results.draw(title, runs, out, "comparison")
+    if as_json:
+        console.print_json(
+            {
+                "topology": scene.topology.name,
+                "curve": curve,
+                "mode": mode,
+                "seed": seed,
+                "policies": {name: results.measures_json(run.measures) for name, run in runs.items()},
+                "plots": [str(path) for path in paths],
+            }
+        )
+        return
+    console.out.print(results.measures_table(title, runs))
+    console.out.print(f"\nplot: {paths[0]} and {paths[1].name}")

@@ -1,0 +1,61 @@
+"""`rheostat policies`: what there is to choose from."""
+
+import inspect
+from typing import Annotated
+
+import typer
+
+from rheostat.cli import console
+from rheostat.model.errors import UserError, nearest
+from rheostat.policies.base import Policy
+from rheostat.policies.registry import available, parameters
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("policies", epilog="Example: rheostat policies elysium")(_policies)
+
+
+def _policies(
+    name: Annotated[str | None, typer.Argument(help="One policy, with its parameters.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """List the policies, yours included; with a name, one of them with its parameters."""
+    known = available()
+    if name is not None and name not in known:
+        raise UserError(f"unknown policy {name!r}{nearest(name, known)}")
+    chosen = known if name is None else {name: known[name]}
+    if as_json:
+        console.print_json([_for_programs(word, kind) for word, kind in chosen.items()])
+        return
+    if name is not None:
+        _show(name, known[name])
+        return
+    table = console.table("Policies", "name", "scales", "kind", "from", text=4)
+    for word, kind in chosen.items():
+        table.add_row(word, kind.info.level, kind.info.kind, kind.info.source)
+    console.out.print(table)
+    console.out.print(
+        "\nTry one: rheostat compare --topology wordcount --curve day --policies static,elysium"
+    )
+
+
+def _show(name: str, kind: type[Policy]) -> None:
+    text = (inspect.getdoc(kind) or "").split(">>>")[0].strip()
+    console.out.print(f"[bold]{name}[/]: {kind.info.source}, {kind.info.kind}\n")
+    console.out.print(text, markup=False)
+    table = console.table("\nParameters", "name", "default", text=1)
+    for parameter, default in parameters(kind).items():
+        table.add_row(parameter, str(default) if default != "" else "-")
+    console.out.print(table)
+
+
+def _for_programs(name: str, kind: type[Policy]) -> dict[str, object]:
+    info = kind.info
+    return {
+        "name": name,
+        "level": info.level,
+        "kind": info.kind,
+        "source": info.source,
+        "parameters": parameters(kind),
+    }

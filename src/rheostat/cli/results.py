@@ -1,0 +1,128 @@
+"""How runs are shown: one table, one figure."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
+
+from rheostat.analyze.judging import Measures
+from rheostat.cli import console
+from rheostat.engines.simulator.comparison import Run
+from rheostat.model.errors import FileError
+
+POINTS = 1500  # drawn per line
+
+
+def measures_table(title: str, runs: dict[str, Run]) -> Table:
+    """One row per policy."""
+    table = console.table(
+        title,
+        "policy",
+        "degraded",
+        "lag",
+        "p99 lag",
+        "saved",
+        "x oracle",
+        "changes",
+        "settling",
+        "overshoot",
+    )
+    for name, run in runs.items():
+        m = run.measures
+        table.add_row(
+            name,
+            f"{m.throughput_degradation:.3f}",
+            _seconds(m.mean_lag_seconds),
+            _seconds(m.p99_lag_seconds),
+            console.number(m.nodes_saved, "%"),
+            f"{m.node_seconds_to_oracle:.2f}",
+            str(m.reconfigurations),
+            _seconds(m.settling_seconds),
+            console.number(m.overshoot, "%"),
+        )
+    return table
+
+
+def measures_json(measures: Measures) -> dict[str, Any]:
+    """The measures by their full names."""
+    return asdict(measures)
+
+
+def draw(title: str, runs: dict[str, Run], folder: Path, name: str) -> list[Path]:
+    """Draw load, throughput, lag, instances and nodes over time, as PNG and SVG."""
+    import matplotlib as mpl  # noqa: PLC0415 - slow to import, and most commands draw nothing
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt  # noqa: PLC0415
+
+    figure, axes = plt.subplots(4, 1, figsize=(11, 11), sharex=True, height_ratios=[1.4, 1, 1, 1])
+    colours = mpl.color_sequences["tab10"]
+    for number, (policy, run) in enumerate(runs.items()):
+        series = run.series
+        hours = np.arange(1, len(series.nodes) + 1) * series.step_seconds
+        unit, divisor = ("hours", 3600.0) if hours[-1] > 3 * 3600 else ("minutes", 60.0)
+        x = _thin(np.asarray(hours / divisor, dtype=np.float64))
+        if number == 0:
+            axes[0].fill_between(x, _thin(series.load), color="0.88", label="load", linewidth=0)
+            axes[3].set_xlabel(unit)
+        style: dict[str, Any] = {
+            "color": colours[number % 10],
+            "linewidth": 1.2,
+            "linestyle": "-" if number < 10 else "--",
+            "alpha": 0.9,
+        }
+        axes[0].plot(x, _thin(series.throughput), label=policy, **style)
+        axes[1].plot(x, _thin(series.lag, np.max), **style)
+        axes[2].plot(x, _thin(series.instances), drawstyle="steps-post", **style)
+        axes[3].plot(x, _thin(series.nodes), drawstyle="steps-post", **style)
+    for axis, label in zip(axes, ("rows/s", "lag (s)", "instances", "nodes"), strict=True):
+        axis.set_ylabel(label)
+        axis.grid(alpha=0.25)
+        axis.set_ylim(bottom=0)
+        axis.margins(x=0)
+    if max(float(run.series.lag.max()) for run in runs.values()) > 120:
+        axes[1].set_yscale("symlog", linthresh=10)
+    figure.suptitle(title)
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), loc="upper right", ncols=min(6, len(runs) + 1), fontsize=8
+    )
+    figure.tight_layout(rect=(0, 0, 1, 0.955))
+    paths = [folder / f"{name}.png", folder / f"{name}.svg"]
+    try:
+        for path in paths:
+            figure.savefig(path, dpi=110)
+    except OSError as error:
+        raise FileError(f"{folder}: cannot write the plot: {error.strerror or error}") from None
+    plt.close(figure)
+    return paths
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder for results, or say why not."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{folder}: cannot be made: {error.strerror or error}") from None
+
+
+def _thin(values: NDArray[np.float64], how: Any = np.mean) -> NDArray[np.float64]:
+    """At most POINTS values, each the mean (or maximum) of its stretch."""
+    size = max(1, len(values) // POINTS)
+    whole = len(values) // size * size
+    return np.asarray(how(values[:whole].reshape(-1, size), axis=1))
+
+
+def _seconds(value: float | None) -> str:
+    """Seconds as people say them.
+
+    >>> _seconds(0.4), _seconds(75), _seconds(7300), _seconds(None)
+    ('0.4 s', '75 s', '2.0 h', '-')
+    """
+    if value is None:
+        return "-"
+    if value >= 3600:
+        return f"{value / 3600:.1f} h"
+    return f"{value:.0f} s" if value >= 10 else f"{value:.1f} s"

@@ -1,0 +1,76 @@
+"""Guards: what stands between a policy's wish and the running application."""
+
+from dataclasses import dataclass, replace
+
+from rheostat.analyze.execution import ceil
+from rheostat.model.configuration import Configuration
+from rheostat.model.decision import Plan, Proposal
+from rheostat.policies.base import Situation
+
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """Limits on change; 0 switches one off."""
+
+    cooldown_seconds: float = 0.0
+    changes_per_hour: int = 0
+    stale_seconds: float = 0.0  # a window that ended longer ago says nothing about now
+
+    def check(self, proposal: Proposal, situation: Situation, changed_at: tuple[float, ...]) -> Plan:
+        """Turn a proposal into a plan; whatever is refused becomes a veto with its reason."""
+        current = situation.configuration
+        plan = Plan(
+            number=len(changed_at) + 1,
+            decided_at=situation.now,
+            current=current,
+            target=proposal.target,
+            reason=proposal.reason,
+            causes=proposal.causes,
+            rejected=proposal.rejected,
+            expected=proposal.expected,
+            placement=proposal.placement,
+            alert=proposal.alert,
+            changes=proposal.changes(current),
+        )
+        if not plan.changes:
+            return plan
+        refusal = self._refusal(situation, changed_at)
+        if refusal:
+            return _hold(plan, refusal)
+        return _enough_slots(plan, situation)
+
+    def _refusal(self, situation: Situation, changed_at: tuple[float, ...]) -> str | None:
+        now = situation.now
+        age = now - situation.observation.end
+        if self.stale_seconds and age > self.stale_seconds:
+            return f"the newest window ended {age:.0f} s ago, more than {self.stale_seconds:g} s"
+        if changed_at and self.cooldown_seconds and now - changed_at[-1] < self.cooldown_seconds:
+            since = now - changed_at[-1]
+            return f"cool-down: the last change was {since:.0f} s ago, less than {self.cooldown_seconds:g} s"
+        recent = sum(1 for time in changed_at if now - time < 3600)
+        if self.changes_per_hour and recent >= self.changes_per_hour:
+            return f"{recent} changes in the last hour, the limit is {self.changes_per_hour}"
+        return None
+
+
+def _hold(plan: Plan, veto: str) -> Plan:
+    held = replace(plan.placement, put=(), take=(), add=(), remove=())
+    return replace(plan, target=plan.current, placement=held, vetoes=(*plan.vetoes, veto), changes=False)
+
+
+def _enough_slots(plan: Plan, situation: Situation) -> Plan:
+    """Where each instance holds a slot, instances without slots would kill the query: add nodes or refuse."""
+    if situation.model.oversubscribes or situation.model.name == "staged":
+        return plan
+    needed = ceil(situation.model.slots_for(plan.target.parallelism) / situation.kind.slots)
+    if plan.target.nodes >= needed or plan.placement.add:
+        return plan
+    if needed > situation.bounds.max_nodes:
+        slots = situation.model.slots_for(plan.target.parallelism)
+        return _hold(
+            plan, f"{slots} instances need {needed} nodes, the limit is {situation.bounds.max_nodes}"
+        )
+    target = Configuration(plan.target.parallelism, needed * situation.kind.executors, needed)
+    return replace(
+        plan, target=target, vetoes=(*plan.vetoes, f"nodes raised to {needed}: every instance holds a slot")
+    )

@@ -1,0 +1,94 @@
+"""Runs policies on the same load in the simulator and judges them side by side."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rheostat.analyze.judging import WINDOW_SECONDS, Measures, Series, judge
+from rheostat.control.guards import Guards
+from rheostat.control.loop import Loop, Turn
+from rheostat.engines.simulator.deployment import Floats
+from rheostat.engines.simulator.engine import Simulator
+from rheostat.engines.simulator.oracle import oracle_nodes
+from rheostat.engines.simulator.settings import Settings
+from rheostat.model.configuration import Bounds
+from rheostat.model.decision import Status
+from rheostat.model.topology import Topology
+from rheostat.policies.base import Policy, Start
+
+Progress = Callable[[float], None]  # told the part that is done
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A topology under a load in a world: all that policies have in common."""
+
+    topology: Topology
+    load: Floats  # rows/s per step
+    settings: Settings = field(default_factory=Settings)
+    bounds: Bounds = Bounds()
+    guards: Guards = field(default_factory=Guards)
+
+    def start(self) -> Start:
+        """What a policy knows before the first row."""
+        first = float(self.load[: round(60 / self.settings.step_seconds)].mean())
+        kinds, model = self.settings.kinds, self.settings.model()
+        return Start(self.topology, model, kinds, self.bounds, first, float(self.load.max()))
+
+    def oracle(self) -> Floats:
+        """The oracle's nodes on this load."""
+        return oracle_nodes(self.topology, self.load, self.settings, self.bounds)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One policy's run."""
+
+    series: Series
+    measures: Measures
+    parallelism: dict[str, Floats]  # per operator, at each turn
+    turn_times: Floats
+    alerts: int = 0
+
+
+def run_policy(
+    scenario: Scenario,
+    policy: Policy,
+    *,
+    on_turn: Callable[[Turn], None] | None = None,
+    progress: Progress | None = None,
+    oracle: Floats | None = None,
+) -> Run:
+    """Run one policy over the whole load and judge it."""
+    start = scenario.start()
+    simulator = Simulator(scenario.topology, scenario.load, policy.initial(start), scenario.settings)
+    loop = Loop(simulator, simulator, policy, scenario.bounds, scenario.guards, scenario.settings.seed)
+    times = [0.0]
+    counts = {name: [float(count)] for name, count in simulator.configuration.parallelism.items()}
+    changes = alerts = 0
+    for turn in loop.run(simulator.ends_at):
+        changes += turn.outcome.status is Status.APPLIED
+        alerts += turn.plan.alert is not None
+        times.append(turn.outcome.finished_at)
+        for name, count in turn.outcome.configuration.parallelism.items():
+            counts[name].append(float(count))
+        if on_turn:
+            on_turn(turn)
+        if progress:
+            progress(turn.outcome.finished_at / simulator.ends_at)
+    record = simulator.record
+    series = Series(
+        record.step_seconds,
+        record.load,
+        record.throughput(),
+        record.lag(),
+        record.nodes.astype(np.float64),
+        record.instances.astype(np.float64),
+    )
+    known = scenario.oracle() if oracle is None else oracle
+    staged = scenario.settings.mode == "staged"
+    window = max(WINDOW_SECONDS, scenario.settings.trigger_seconds if staged else 0.0)
+    peak = start.sized_for(start.peak_load).nodes
+    measures = judge(series, known, peak, changes, window)
+    return Run(series, measures, {name: np.array(c) for name, c in counts.items()}, np.array(times), alerts)

@@ -1,0 +1,66 @@
+"""A configuration as arrays: who runs where, and what CPU each can have."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rheostat.engines.simulator.settings import Settings
+from rheostat.infrastructure.simulated import SimulatedNode
+from rheostat.model.topology import Topology
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+
+def totals(index: Ints, amounts: Floats, size: int) -> Floats:
+    """Add the amounts up by index."""
+    return np.bincount(index, weights=amounts, minlength=size).astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """Groups of instances: `count[g]` instances of operator `operator[g]` on node `node[g]`."""
+
+    parallelism: Floats  # per operator
+    operator: Ints  # per group
+    node: Ints
+    count: Floats
+    room: Floats  # per node: cores left for instances
+    cores: Floats
+    slot_cores: Floats  # per node: what one slot offers
+    slots: int  # of all executors
+
+
+def deploy(
+    topology: Topology,
+    hosts: Mapping[str, Mapping[str, int]],
+    nodes: tuple[SimulatedNode, ...],
+    executors: int,
+    settings: Settings,
+) -> Deployment:
+    """Lay a placement out as arrays."""
+    index = {name: i for i, name in enumerate(topology.names)}
+    rows = [
+        (index[operator], number, count)
+        for number, node in enumerate(nodes)
+        for operator, count in hosts.get(node.name, {}).items()
+    ]
+    operator = np.array([row[0] for row in rows], dtype=np.intp)
+    count = np.array([row[2] for row in rows], dtype=np.float64)
+    per_operator = totals(operator, count, len(index))
+    cores = np.array([node.kind.cores for node in nodes])
+    spare = np.array([max(0, node.kind.executors - 1) * settings.executor_idle_cores for node in nodes])
+    room = np.array([settings.overhead.room(node.kind.cores) for node in nodes]) - spare
+    per_executor = nodes[0].kind.slots / nodes[0].kind.executors
+    return Deployment(
+        parallelism=per_operator,
+        operator=operator,
+        node=np.array([row[1] for row in rows], dtype=np.intp),
+        count=count,
+        room=np.maximum(room, 1e-9),
+        cores=cores,
+        slot_cores=np.array([node.kind.slot_cores for node in nodes]),
+        slots=int(min(sum(node.kind.slots for node in nodes), executors * per_executor)),
+    )

@@ -1,0 +1,268 @@
+"""The simulator: the Engine port and a Clock on virtual time. Applying a plan lets virtual time pass."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from rheostat.analyze.execution import ExecutionModel
+from rheostat.analyze.rates import nominal_mix, stated_selectivity
+from rheostat.engines.simulator.deployment import Floats, deploy, totals
+from rheostat.engines.simulator.flow import Flow
+from rheostat.engines.simulator.pipelined import PipelinedFlow
+from rheostat.engines.simulator.placement import Hosts, place
+from rheostat.engines.simulator.record import Record
+from rheostat.engines.simulator.settings import Settings
+from rheostat.engines.simulator.staged import StagedFlow
+from rheostat.engines.simulator.storm import StormFlow
+from rheostat.infrastructure.simulated import SimulatedNode, SimulatedProvider
+from rheostat.model.configuration import Configuration, NodeKind
+from rheostat.model.decision import Outcome, Placement, Plan, Status
+from rheostat.model.errors import UserError
+from rheostat.model.observation import (
+    ApplicationMeasures,
+    InstanceMeasures,
+    NodeMeasures,
+    Observation,
+    OperatorMeasures,
+)
+from rheostat.model.topology import Topology
+
+FLOWS: dict[str, Callable[[Topology, Settings], Flow]] = {
+    "pipelined": PipelinedFlow,
+    "staged": StagedFlow,
+    "storm": StormFlow,
+}
+ARRIVAL_PARTS = 6  # into how many parts of the window arrivals are told
+
+
+class Simulator:
+    """Runs a topology on virtual nodes under a sampled load; it is both the Engine and the Clock."""
+
+    def __init__(
+        self, topology: Topology, load: Floats, initial: Configuration, settings: Settings | None = None
+    ) -> None:
+        self.topology = topology
+        self.settings = settings or Settings()
+        self.model: ExecutionModel = self.settings.model()
+        self.kinds = self.settings.kinds
+        self._load = load  # rows/s at all sources together, per step
+        self._mix = np.array(list(nominal_mix(topology).values()))
+        self._step = 0
+        self._paused_until = 0.0
+        self._window_start = 0.0
+        self._hidden: frozenset[str] = frozenset()
+        self._chance = np.random.default_rng(self.settings.seed)
+        self.flow = FLOWS[self.settings.mode](topology, self.settings)
+        self.record = Record(load, self.settings.step_seconds)
+        self.provider = SimulatedProvider(self.now, self.settings.regions)
+        for number in range(initial.nodes):
+            self.provider.add(self.kinds[0], self.settings.regions[number % len(self.settings.regions)])
+        self.configuration = initial
+        self._hosts: Hosts = {}
+        self._check_slots(initial)
+        self._deploy(initial, self.provider.nodes(), Placement())
+
+    def now(self) -> float:
+        return self._step * self.settings.step_seconds
+
+    @property
+    def ends_at(self) -> float:
+        """When the load ends."""
+        return len(self._load) * self.settings.step_seconds
+
+    def sleep(self, seconds: float) -> None:
+        steps = round(seconds / self.settings.step_seconds)
+        flow, record, mix = self.flow, self.record, self._mix
+        nodes, instances = len(self.provider.nodes()), self.configuration.instances
+        for _ in range(min(steps, len(self._load) - self._step)):
+            offered = mix * (self._load[self._step] * self.settings.step_seconds)
+            flow.step(offered, self._step * self.settings.step_seconds < self._paused_until)
+            self._step += 1
+            record.add(self._step, flow.backlog(), flow.dropped, nodes, instances)
+
+    def observe(self) -> Observation:
+        self.flow.close()
+        start, end = self._window_start, self.now()
+        observation = Observation(
+            start, end, self._operators(end - start), self._nodes(end - start), self._application(start, end)
+        )
+        self.flow.reset()
+        self._window_start = end
+        if self.settings.noise:
+            spread = self.settings.noise
+            self.flow.vary(self._chance.lognormal(-spread * spread / 2, spread, self.flow.size))
+        return observation
+
+    def apply(self, plan: Plan) -> Outcome:
+        """Out: nodes, executors, then parallelism. In: parallelism, then nodes. Time passes meanwhile."""
+        started = self.now()
+        if plan.placement.hide is not None:
+            self._hidden = frozenset(plan.placement.hide)
+        if not plan.changes:
+            return Outcome(Status.UNCHANGED, self.configuration, started, started)
+        ordered = self._order_nodes(plan)
+        after = self._remaining(plan)
+        slots = sum(node.kind.slots for node in after)
+        if self._lacks_slots(plan.target.parallelism, slots):
+            for node in ordered:
+                self.provider.remove(node.name)
+            needed = self.model.slots_for(plan.target.parallelism)
+            detail = f"{needed} instances need as many slots, {len(after)} nodes have {slots}; rolled back"
+            return Outcome(Status.FAILED, self.configuration, started, self.now(), detail=detail)
+        pause = self._pause(plan)
+        self._paused_until = self.now() + pause
+        for node in set(self.provider.nodes()) - set(after):
+            self.provider.remove(node.name)
+        target = replace(plan.target, nodes=len(after))
+        self._deploy(target, after, plan.placement)
+        self.configuration = target
+        self.sleep(pause)
+        self.flow.reset()
+        self._window_start = self.now()
+        return Outcome(Status.APPLIED, self.configuration, started, self.now(), pause)
+
+    def _order_nodes(self, plan: Plan) -> list[SimulatedNode]:
+        """Order the nodes that the target needs and wait until their executors registered."""
+        current = self.provider.nodes()
+        kinds = {kind.name: kind for kind in self.kinds}
+        wanted: list[tuple[NodeKind, str]] = [(kinds[kind], region) for kind, region in plan.placement.add]
+        if not wanted and not plan.placement.remove:
+            wanted = [(self.kinds[0], "")] * (plan.target.nodes - len(current))
+        ordered = [self.provider.add(kind, region) for kind, region in wanted]
+        if ordered:
+            self.sleep(max(node.ready_at for node in ordered) - self.now())
+        if plan.target.executors > self.configuration.executors:
+            self.sleep(self.settings.executor_startup_seconds)
+        return ordered
+
+    def _remaining(self, plan: Plan) -> tuple[SimulatedNode, ...]:
+        """The nodes that stay: all but the wished ones, or the youngest beyond the target."""
+        nodes = self.provider.nodes()
+        if plan.placement.remove or plan.placement.add:
+            return tuple(node for node in nodes if node.name not in plan.placement.remove)
+        return nodes[: max(1, plan.target.nodes)]
+
+    def _pause(self, plan: Plan) -> float:
+        """How long the application stands still for this change."""
+        changed = [
+            n for n, count in plan.target.parallelism.items() if self.configuration.parallelism[n] != count
+        ]
+        settings = self.settings
+        if settings.mode == "storm":
+            if plan.placement.keep:
+                moves = changed or plan.placement.put or plan.placement.take
+                return settings.incremental_seconds if moves else 0.0
+            return float(round(self._chance.uniform(*settings.rebalance_seconds)))
+        state = [self.topology.operator(name) for name in changed if self.topology.operator(name).stateful]
+        if not state:
+            return 0.0
+        bytes_moved = sum(operator.state_bytes for operator in state)
+        return settings.restart_seconds + bytes_moved / settings.state_bytes_per_second
+
+    def _deploy(self, target: Configuration, nodes: tuple[SimulatedNode, ...], wishes: Placement) -> None:
+        self._hosts = place(self._hosts, target.parallelism, nodes, wishes, self._hidden)
+        self.flow.deploy(deploy(self.topology, self._hosts, nodes, target.executors, self.settings))
+
+    def _lacks_slots(self, parallelism: Mapping[str, int], slots: int) -> bool:
+        return self.settings.mode == "pipelined" and self.model.slots_for(parallelism) > slots
+
+    def _check_slots(self, initial: Configuration) -> None:
+        slots = initial.nodes * self.kinds[0].slots
+        if self._lacks_slots(initial.parallelism, slots):
+            needed = self.model.slots_for(initial.parallelism)
+            raise UserError(
+                f"{initial.nodes} nodes have {slots} slots, but {needed} instances need one each: allow more"
+            )
+
+    def _operators(self, seconds: float) -> dict[str, OperatorMeasures]:
+        flow, d = self.flow, self.flow.deployment
+        sigma = stated_selectivity(self.topology)
+        utilisation = flow.cpu / np.maximum(d.count * d.slot_cores[d.node] * max(seconds, 1e-9), 1e-12)
+        names = [node.name for node in self.provider.nodes()]
+        instances: list[list[InstanceMeasures]] = [[] for _ in range(flow.size)]
+        cpu_rows = flow.cpu / flow.cost[d.operator]
+        groups = (
+            [] if self.settings.mode == "staged" else d.operator.tolist()
+        )  # micro-batch tasks have no fixed place
+        for group, operator in enumerate(groups):
+            count = int(d.count[group])
+            one = InstanceMeasures(
+                names[int(d.node[group])],
+                float(flow.received[operator] / d.parallelism[operator]),
+                float(cpu_rows[group] / count),
+                float(utilisation[group]),
+            )
+            instances[operator] += [one] * count
+        cpu = totals(d.operator, flow.cpu, flow.size)
+        waiting, arrivals = flow.waiting(), self._arrivals()
+        measured = {}
+        for index, name in enumerate(self.topology.names):
+            processed = float(flow.processed[index])
+            measured[name] = OperatorMeasures(
+                parallelism=int(d.parallelism[index]),
+                received=float(flow.received[index]),
+                processed=processed,
+                emitted={
+                    s.downstream: processed * sigma[(name, s.downstream)] for s in self.topology.outputs[name]
+                },
+                cpu_seconds=float(cpu[index]),
+                busy_seconds=float(flow.busy[index]),
+                waiting=waiting[index],
+                arrivals=arrivals.get(index, ()),
+                instances=tuple(instances[index]),
+            )
+        return measured
+
+    def _arrivals(self) -> dict[int, tuple[float, ...]]:
+        """Rows offered in equal parts of the window: at every queue, or at the sources' alone."""
+        log = np.array(self.flow.arrivals)
+        if not len(log):
+            return {}
+        columns = range(self.flow.size) if log.shape[1] == self.flow.size else self.flow.sources.tolist()
+        parts = [part.sum(axis=0) for part in np.array_split(log, min(ARRIVAL_PARTS, len(log)))]
+        return {c: tuple(float(part[i]) for part in parts) for i, c in enumerate(columns)}
+
+    def _nodes(self, seconds: float) -> tuple[NodeMeasures, ...]:
+        d, settings = self.flow.deployment, self.settings
+        nodes = self.provider.nodes()
+        used = totals(d.node, self.flow.cpu, len(nodes)) / max(seconds, 1e-9)
+        rows = sum(w for w in self.flow.waiting() if w is not None) if settings.mode == "storm" else 0.0
+        measured = []
+        for index, node in enumerate(nodes):
+            here = self._hosts[node.name]
+            cpu = settings.overhead.node_cpu(float(used[index]))
+            memory = (
+                node.kind.executors * settings.executor_memory_mb
+                + rows * settings.row_bytes / 1e6 / len(nodes)
+            )
+            measured.append(
+                NodeMeasures(
+                    name=node.name,
+                    slots=node.kind.slots,
+                    cores=node.kind.cores,
+                    kind=node.kind.name,
+                    region=node.region,
+                    executors=node.kind.executors,
+                    cpu=min(1.0, cpu / node.kind.cores),
+                    memory=min(1.0, memory / node.kind.memory_mb),
+                    instances={} if settings.mode == "staged" else dict(here),
+                    hidden=node.name in self._hidden,
+                )
+            )
+        return tuple(measured)
+
+    def _application(self, start: float, end: float) -> ApplicationMeasures:
+        load, throughput = self.record.mean_rates(start, end)
+        batch = self.flow.batch_seconds()
+        return ApplicationMeasures(
+            load={
+                name: load * float(part) for name, part in zip(self.topology.sources, self._mix, strict=True)
+            },
+            throughput=throughput,
+            backlog=self.flow.backlog(),
+            lag_seconds=self.record.lag_at(self._step),
+            batch_seconds=batch,
+            trigger_seconds=self.settings.trigger_seconds if self.settings.mode == "staged" else None,
+            state_bytes=sum(operator.state_bytes for operator in self.topology.operators),
+        )

@@ -1,0 +1,60 @@
+"""The oracle: how few nodes could have served a load, had the future been known."""
+
+import numpy as np
+from scipy.ndimage import maximum_filter1d
+
+from rheostat.analyze.execution import ceil
+from rheostat.analyze.rates import visits
+from rheostat.engines.simulator.deployment import Floats
+from rheostat.engines.simulator.settings import Settings
+from rheostat.model.configuration import Bounds
+from rheostat.model.topology import Topology
+
+SMOOTH_SECONDS = 10.0  # shorter peaks than this may wait in a queue
+
+
+def oracle_nodes(topology: Topology, load: Floats, settings: Settings, bounds: Bounds) -> Floats:
+    """Nodes that it pays for at each step; it too must order a node a start-up time before it is needed."""
+    size = max(1, round(SMOOTH_SECONDS / settings.step_seconds))
+    smooth = np.convolve(load, np.ones(size) / size, mode="same") if len(load) >= size else load
+    limits: list[float] = []  # the highest load that 1, 2, 3, ... nodes serve
+    peak = float(smooth.max()) if len(smooth) else 0.0
+    while (not limits or limits[-1] < peak) and len(limits) < bounds.max_nodes:
+        limits.append(highest_load(topology, len(limits) + 1, settings))
+        if len(limits) > 1 and limits[-1] <= limits[-2] and limits[-1] > 0:
+            break  # another node no longer helps: an operator's own limit is reached
+    needed = np.searchsorted(np.array(limits), smooth - 1e-9) + 1.0
+    needed = np.clip(needed, bounds.min_nodes, bounds.max_nodes)
+    ahead = round(settings.kinds[0].startup_seconds / settings.step_seconds)
+    if ahead == 0:
+        return np.asarray(needed, dtype=np.float64)
+    padded = np.concatenate([needed, np.full(ahead, needed[-1])])
+    future = maximum_filter1d(padded, size=ahead + 1, origin=-((ahead + 1) // 2), mode="nearest")
+    return np.asarray(future[: len(needed)], dtype=np.float64)
+
+
+def highest_load(topology: Topology, nodes: int, settings: Settings) -> float:
+    """The highest load that some parallelism on so many nodes serves."""
+    kind = settings.kinds[0]
+    room = settings.overhead.room(kind.cores) - (kind.executors - 1) * settings.executor_idle_cores
+    per_row = visits(topology)
+    costs = {o.name: per_row[o.name] * o.cost_seconds for o in topology.operators}
+    total = sum(costs.values())
+    if total <= 0:
+        return float("inf")
+    limit = nodes * room / total
+    core = min(1.0, room)
+    most = [o.max_parallelism * core / costs[o.name] for o in topology.operators if costs[o.name] > 0]
+    limit = min([limit, *most])
+    if settings.mode == "staged":
+        overhead = len(costs) * settings.stage_overhead_seconds / settings.trigger_seconds
+        return limit * max(0.0, 1 - overhead)
+    if settings.mode == "storm":
+        return limit
+    # Every instance holds a slot: the highest load whose instances fit, found by bisection.
+    low, high = 0.0, limit
+    for _ in range(40):
+        middle = (low + high) / 2
+        instances = sum(max(1, ceil(middle * cost / core)) for cost in costs.values())
+        low, high = (middle, high) if instances <= nodes * kind.slots else (low, middle)
+    return low
