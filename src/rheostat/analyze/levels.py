@@ -53,20 +53,20 @@ def derive_level(
     model: ExecutionModel,
     kind: NodeKind,
     *,
-    min_health: float,
+    target: float,
     node_limit: float,
     nodes_only: bool = False,
 ) -> Level:
     """Work out what Algorithms 1 and 2 reach when the load rises to a level, without running them.
 
-    `per_row` is the slots that each operator keeps busy per row/s offered. With k instances an operator's
-    health falls below `min_health` at a known load, so all scale-outs below the level are known in order.
+    `per_row` is the slots that each operator keeps busy per row/s offered. With k instances an operator
+    passes the target utilisation at a known load, so all scale-outs below the level are known in order.
     Each goes to the least loaded node of that moment, or to a new one when that is above `node_limit`.
 
     >>> from rheostat.analyze.execution import Storm
     >>> two = NodeKind(cores=2, slots=2)
-    >>> for load in (4_000, 10_000, 14_000, 16_000):  # P0's DDoS parser, 4,700 rows/s per instance
-    ...     level = derive_level(load, {"parser": 1 / 4_700}, Storm(), two, min_health=0.9, node_limit=0.9)
+    >>> for load in (4_000, 10_000, 14_000, 16_000):  # P0's DDoS parser, 5,700 rows/s per instance
+    ...     level = derive_level(load, {"parser": 1 / 5_700}, Storm(), two, target=0.9, node_limit=0.9)
     ...     print(load, level.parallelism["parser"], level.nodes)
     4000 1 1
     10000 2 1
@@ -74,8 +74,7 @@ def derive_level(
     16000 4 2
     """
     busy = {name: slots * load for name, slots in per_row.items()}
-    # Storm lets a tenth of the rows wait or fall; where they would pile up at the source, keep a tenth free.
-    target = 1 / min_health if model.oversubscribes else min_health
+    # The paper's rule lets a tenth of the rows wait or fall; here a tenth of the capacity stays free instead.
     parallelism = model.parallelism_for(busy, target)
     if model.name == "staged":
         return Level(load, parallelism, ceil(model.slots_for(parallelism) / kind.slots))
@@ -85,43 +84,64 @@ def derive_level(
         first = max(first, ceil(len(parallelism) / kind.slots))
     if nodes_only:
         return Level(load, parallelism, first + sum(parallelism.values()) - len(parallelism))
-    return Level(load, parallelism, _provision(first, per_row, parallelism, model, kind, target, node_limit))
-
-
-def _provision(
-    first: int,
-    per_row: Mapping[str, float],
-    parallelism: Mapping[str, int],
-    model: ExecutionModel,
-    kind: NodeKind,
-    target: float,
-    node_limit: float,
-) -> int:
-    """Replay the scale-outs in the order in which a rising load causes them; return the nodes in use."""
+    replay = _Replay(first, per_row, model, kind)
     outs = sorted(
-        (count * target / per_row[name], name, count)
+        (count * target / per_row[name], name)
         for name, wanted in parallelism.items()
         for count in range(1, wanted)
     )
-    per_load = np.zeros(first + len(outs))  # slots busy per row/s on each node
-    hosted = np.zeros(first + len(outs))
-    hosts: dict[str, list[int]] = {}
-    for number, name in enumerate(per_row):
-        hosts[name] = [number % first]
-        per_load[number % first] += per_row[name]
-        hosted[number % first] += 1
-    nodes = first
-    for load, name, count in outs:
-        loads = per_load[:nodes] * load / kind.slots
-        if not model.oversubscribes:
-            loads = np.where(hosted[:nodes] >= kind.slots, np.inf, loads)
+    for at_load, name in outs:
+        replay.scale_out(name, at_load, node_limit)
+    replay.relieve(load, target, node_limit)
+    return Level(load, {name: len(hosts) for name, hosts in replay.hosts.items()}, replay.nodes)
+
+
+class _Replay:
+    """Scale-outs in the order in which a rising load causes them (Algorithm 2)."""
+
+    def __init__(
+        self, first: int, per_row: Mapping[str, float], model: ExecutionModel, kind: NodeKind
+    ) -> None:
+        self.per_row, self.slots = per_row, kind.slots
+        self.hard = not model.oversubscribes
+        self.nodes = first
+        self.per_load = np.zeros(first + 8)  # slots busy per row/s, on each node
+        self.hosted = np.zeros(first + 8)
+        self.hosts: dict[str, list[int]] = {name: [] for name in per_row}
+        for number, name in enumerate(per_row):
+            self._put(name, number % first)
+
+    def scale_out(self, name: str, load: float, node_limit: float) -> None:
+        """One more instance, on the least loaded node or, when that is overloaded, on a new one."""
+        loads = self.per_load[: self.nodes] * (load / self.slots)
+        if self.hard:
+            loads = np.where(self.hosted[: self.nodes] >= self.slots, np.inf, loads)
         chosen = int(np.argmin(loads))
         if loads[chosen] > node_limit:
-            chosen, nodes = nodes, nodes + 1
-        less = per_row[name] / count - per_row[name] / (count + 1)
-        for node in hosts[name]:
-            per_load[node] -= less
-        per_load[chosen] += per_row[name] / (count + 1)
-        hosted[chosen] += 1
-        hosts[name].append(chosen)
-    return nodes
+            chosen, self.nodes = self.nodes, self.nodes + 1
+        self._put(name, chosen)
+
+    def relieve(self, load: float, target: float, node_limit: float) -> None:
+        """A node that is full congests what it hosts: its heaviest operator gets instances elsewhere."""
+        for _ in range(4 * len(self.per_row)):
+            loads = self.per_load[: self.nodes] * (load / self.slots)
+            worst = int(np.argmax(loads))
+            if loads[worst] <= target + 1e-9:
+                return
+            here = [name for name, hosts in self.hosts.items() if worst in hosts]
+            heaviest = max(here, key=lambda name: self.per_row[name] / len(self.hosts[name]))
+            more = self.per_row[heaviest] / (len(self.hosts[heaviest]) + 1) * load / self.slots
+            self.scale_out(heaviest, load, min(node_limit, target - more))
+
+    def _put(self, name: str, node: int) -> None:
+        if node >= len(self.per_load):
+            self.per_load = np.concatenate([self.per_load, np.zeros(len(self.per_load))])
+            self.hosted = np.concatenate([self.hosted, np.zeros(len(self.hosted))])
+        hosts = self.hosts[name]
+        if hosts:
+            less = self.per_row[name] / len(hosts) - self.per_row[name] / (len(hosts) + 1)
+            for other in hosts:
+                self.per_load[other] -= less
+        hosts.append(node)
+        self.per_load[node] += self.per_row[name] / len(hosts)
+        self.hosted[node] += 1

@@ -42,7 +42,13 @@ def progress() -> Iterator[Callable[[str], Callable[[float], None]]]:
 def table(title: str, *columns: str, text: int = 1) -> Table:
     """Make a table whose first `text` columns are words and whose others are numbers."""
     made = Table(
-        title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        box=None,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
     )
     for index, column in enumerate(columns):
         words = index < text

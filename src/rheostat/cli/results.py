@@ -85,11 +85,12 @@ def draw(title: str, runs: dict[str, Run], folder: Path, name: str) -> list[Path
         axis.margins(x=0)
     if max(float(run.series.lag.max()) for run in runs.values()) > 120:
         axes[1].set_yscale("symlog", linthresh=10)
-    figure.suptitle(title)
+    figure.suptitle(title, x=0.01, ha="left")
+    handles = axes[0].get_legend_handles_labels()
     figure.legend(
-        *axes[0].get_legend_handles_labels(), loc="upper right", ncols=min(6, len(runs) + 1), fontsize=8
+        *handles, loc="upper left", bbox_to_anchor=(0.0, 0.978), ncols=10, fontsize=8, frameon=False
     )
-    figure.tight_layout(rect=(0, 0, 1, 0.955))
+    figure.tight_layout(rect=(0, 0, 1, 0.965))
     paths = [folder / f"{name}.png", folder / f"{name}.svg"]
     try:
         for path in paths:

@@ -17,7 +17,8 @@ class Autoscale(Policy):
     Activity = (expected arrivals + waiting rows) / capacity. A local matrix turns activity and trend into an
     action per operator; a global one, from the sources down, keeps actions from contradicting each other.
     The thresholds are not in the paper. Equation (2) as printed sums the fitted line over the window it was
-    fitted on, which is just the number that arrived; `printed_equation=true` keeps that form.
+    fitted on, which is just the number that arrived; `printed_equation=true` keeps that form. A window right
+    after a change begins with the rows that queued up meanwhile, so its line falls: nothing shrinks on it.
 
     Kotto-Kombi, Lumineau, Lamarre: Approche préventive pour une gestion élastique du traitement parallèle
     et distribué de flux de données. EGC 2017.
@@ -42,9 +43,10 @@ class Autoscale(Policy):
 
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
         activity, local, causes = {}, {}, []
+        disturbed = bool(memory.get("changed"))
         for name in situation.topology.order:
             activity[name], rising = self._activity(situation, name)
-            local[name], cause = self._local(name, activity[name], rising)
+            local[name], cause = self._local(name, activity[name], rising or disturbed)
             if cause:
                 causes.append(cause)
         final = self._global(situation, local)
@@ -57,15 +59,14 @@ class Autoscale(Policy):
             if final[name] != "nothing"
         ]
         if not actions:
-            return hold(situation, "no operator's activity asks for a change"), memory
+            return hold(situation, "no operator's activity asks for a change"), {"changed": False}
         overruled = tuple(
             f"{name}: local {local[name]} became {final[name]} because of what happens upstream"
             for name in final
             if final[name] != local[name]
         )
-        return wish(
-            situation, wanted, "; ".join(actions[:4]), causes=tuple(causes), rejected=overruled
-        ), memory
+        proposal = wish(situation, wanted, "; ".join(actions[:4]), causes=tuple(causes), rejected=overruled)
+        return proposal, {"changed": proposal.changes(situation.configuration)}
 
     def _activity(self, situation: Situation, name: str) -> tuple[float, bool]:
         """NdA of the next window, equations (1) to (6), and whether the arrivals rise."""

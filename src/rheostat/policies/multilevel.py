@@ -136,7 +136,7 @@ class Multilevel(Policy):
                 learned["per_row"],
                 situation.model,
                 situation.kind,
-                min_health=self.minHealth,
+                target=self.minHealth,
                 node_limit=self.overloaded,
                 nodes_only=self.containers == "node",
             )

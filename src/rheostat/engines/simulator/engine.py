@@ -161,7 +161,9 @@ class Simulator:
         return settings.restart_seconds + bytes_moved / settings.state_bytes_per_second
 
     def _deploy(self, target: Configuration, nodes: tuple[SimulatedNode, ...], wishes: Placement) -> None:
-        self._hosts = place(self._hosts, target.parallelism, nodes, wishes, self._hidden)
+        per_row = self.flow.per_source.T @ self._mix * self.flow.cost
+        weights = {n: float(per_row[i]) / target.parallelism[n] for i, n in enumerate(self.topology.names)}
+        self._hosts = place(self._hosts, target.parallelism, nodes, wishes, self._hidden, weights)
         self.flow.deploy(deploy(self.topology, self._hosts, nodes, target.executors, self.settings))
 
     def _lacks_slots(self, parallelism: Mapping[str, int], slots: int) -> bool:

@@ -14,11 +14,13 @@ def place(
     nodes: Iterable[SimulatedNode],
     wishes: Placement,
     hidden: frozenset[str] = frozenset(),
+    weights: Mapping[str, float] | None = None,
 ) -> Hosts:
     """Place all instances: anew and evenly, or, where the plan says so, leaving those that run alone."""
     open_nodes = [node for node in nodes if node.name not in wishes.remove]
     if wishes.keep:
-        return _keep(before, parallelism, open_nodes, wishes, hidden)
+        even = dict.fromkeys(parallelism, 1.0)
+        return _keep(before, parallelism, open_nodes, wishes, hidden, weights or even)
     return _even(parallelism, open_nodes)
 
 
@@ -44,8 +46,12 @@ def _keep(
     nodes: list[SimulatedNode],
     wishes: Placement,
     hidden: frozenset[str],
+    weights: Mapping[str, float],  # CPU of one instance
 ) -> Hosts:
-    """Scale-out moves nothing; scale-in ends the wished instances, else those that came last (LIFO)."""
+    """Scale-out moves nothing; scale-in ends the wished instances, else those that came last (LIFO).
+
+    A new instance goes to the node with the least CPU in use, one with a free slot if there is any.
+    """
     hosts: Hosts = {node.name: dict(before.get(node.name, {})) for node in nodes}
     for operator, node_name in wishes.take:
         if hosts.get(node_name, {}).get(operator, 0) > 0:
@@ -53,21 +59,24 @@ def _keep(
     for operator, node_name in wishes.put:
         if node_name in hosts:
             _change(hosts[node_name], operator, +1)
-    slots = {node.name: node.kind.slots for node in nodes}
-    used = {name: sum(here.values()) for name, here in hosts.items()}
+    cores = {node.name: node.kind.cores for node in nodes}
+    free = {node.name: node.kind.slots - sum(hosts[node.name].values()) for node in nodes}
+    used = {name: sum(weights[o] * count for o, count in here.items()) for name, here in hosts.items()}
     counts = {operator: sum(here.get(operator, 0) for here in hosts.values()) for operator in parallelism}
     for operator, wanted in parallelism.items():
         for name in reversed(hosts):
             while counts[operator] > wanted and hosts[name].get(operator, 0) > 0:
                 _change(hosts[name], operator, -1)
                 counts[operator] -= 1
-                used[name] -= 1
+                used[name] -= weights[operator]
+                free[name] += 1
         while counts[operator] < wanted:
             visible = [name for name in hosts if name not in hidden] or list(hosts)
-            least = min(visible, key=lambda name: used[name] / slots[name])
+            least = min(visible, key=lambda name: (free[name] <= 0, used[name] / cores[name]))
             _change(hosts[least], operator, +1)
             counts[operator] += 1
-            used[least] += 1
+            used[least] += weights[operator]
+            free[least] -= 1
     return hosts
 
 
