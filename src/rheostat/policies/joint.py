@@ -25,7 +25,7 @@ class Joint(Policy):
     period_seconds: float = 60.0
     core_min_thr: float = 0.25
     core_max_thr: float = 0.65
-    cpu_min_thr: float = 0.25  # the paper does not print it; it uses one threshold pair for both levels
+    cpu_min_thr: float = 0.4  # not printed in the paper: half of cpu_max_thr
     cpu_max_thr: float = 0.8
 
     info = Info("joint", "operators and nodes, together", "reactive", "P2, section 5.2 (baseline)")

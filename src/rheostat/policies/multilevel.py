@@ -5,9 +5,12 @@ from typing import Any
 from rheostat.analyze.execution import ceil
 from rheostat.analyze.levels import Level, derive_level, load_map
 from rheostat.analyze.trend import fit
+from rheostat.model.configuration import Configuration
 from rheostat.model.decision import Cause, Placement, Proposal, Relation
-from rheostat.policies.base import Info, Memory, Policy, Situation, hold, wish
+from rheostat.policies.base import Info, Memory, Policy, Situation, Start, hold, wish
 from rheostat.workloads import parse_curve
+
+NOISE = 0.02  # differences of this part of a load or level mean nothing
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,12 @@ class Multilevel(Policy):
             load_map(Path(self.map))
         if self.schedule:
             parse_curve(self.schedule)
+
+    def initial(self, start: Start) -> Configuration:
+        """One instance of each operator on as few machines as take them (section 5.2)."""
+        few = start.sized_for(0.0)
+        nodes = start.bounds.nodes(1) if start.model.oversubscribes else few.nodes
+        return Configuration(few.parallelism, nodes * start.kinds[0].executors, nodes)
 
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
         history = [*memory.get("loads", []), [situation.now, situation.load]][-self.observations :]
@@ -97,9 +106,10 @@ class Multilevel(Policy):
         if situation.observation.seconds >= 60 or len(history) < self.observations:
             return situation.load, 0.0
         line = fit([time for time, _ in history], [load for _, load in history])
-        spread = max(load for _, load in history) - min(load for _, load in history)
-        rising = line.slope if spread > 0.02 * max(situation.load, 1e-9) else 0.0
-        return max(0.0, line.at(situation.now)), rising
+        lowest, highest = min(load for _, load in history), max(load for _, load in history)
+        rising = line.slope if highest - lowest > NOISE * situation.load else 0.0
+        # After a jump the line overshoots what was ever seen.
+        return min(highest, max(lowest, line.at(situation.now))), rising
 
     def _expected(self, situation: Situation, load: float) -> tuple[float, str | None, str]:
         """The schedule's highest load from now until the lead time, while the present one is as expected."""
@@ -130,7 +140,7 @@ class Multilevel(Policy):
         elif not learned["windows"]:
             found = Level(load, current.parallelism, current.nodes)
         else:
-            upper = learned["step"] * max(1, ceil(min(load / learned["step"], 1e6)))
+            upper = learned["step"] * max(1, ceil(min(load / learned["step"] - NOISE, 1e6)))
             found = derive_level(
                 upper,
                 learned["per_row"],

@@ -12,7 +12,7 @@ from rheostat.engines.simulator.deployment import Floats
 from rheostat.engines.simulator.engine import Simulator
 from rheostat.engines.simulator.oracle import oracle_nodes
 from rheostat.engines.simulator.settings import Settings
-from rheostat.model.configuration import Bounds
+from rheostat.model.configuration import Bounds, Configuration
 from rheostat.model.decision import Status
 from rheostat.model.topology import Topology
 from rheostat.policies.base import Policy, Start
@@ -56,13 +56,16 @@ def run_policy(
     scenario: Scenario,
     policy: Policy,
     *,
+    initial: Configuration | None = None,
     on_turn: Callable[[Turn], None] | None = None,
     progress: Progress | None = None,
     oracle: Floats | None = None,
 ) -> Run:
     """Run one policy over the whole load and judge it."""
     start = scenario.start()
-    simulator = Simulator(scenario.topology, scenario.load, policy.initial(start), scenario.settings)
+    simulator = Simulator(
+        scenario.topology, scenario.load, initial or policy.initial(start), scenario.settings
+    )
     loop = Loop(simulator, simulator, policy, scenario.bounds, scenario.guards, scenario.settings.seed)
     times = [0.0]
     counts = {name: [float(count)] for name, count in simulator.configuration.parallelism.items()}
