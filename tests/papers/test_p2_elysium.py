@@ -10,7 +10,7 @@ from rheostat.model.topology_file import find_topology
 
 from .worlds import P2, run
 
-# The paper prints selectivities (Table 2) but no costs: with ours the peak of 1,000 tweets/s needs all machines.
+# The paper prints selectivities (Table 2) but no costs: with ours, 1,000 tweets/s need all four machines.
 T1 = find_topology("topk")
 MACHINES = 4
 CURVES = {

@@ -1,7 +1,7 @@
 """The oracle: how few nodes could have served a load, had the future been known."""
 
 import numpy as np
-from scipy.ndimage import maximum_filter1d
+from scipy.ndimage import maximum_filter1d, uniform_filter1d
 
 from rheostat.analyze.execution import ceil
 from rheostat.analyze.rates import visits
@@ -16,7 +16,7 @@ SMOOTH_SECONDS = 10.0  # shorter peaks than this may wait in a queue
 def oracle_nodes(topology: Topology, load: Floats, settings: Settings, bounds: Bounds) -> Floats:
     """Nodes that it pays for at each step; it too must order a node a start-up time before it is needed."""
     size = max(1, round(SMOOTH_SECONDS / settings.step_seconds))
-    smooth = np.convolve(load, np.ones(size) / size, mode="same") if len(load) >= size else load
+    smooth = uniform_filter1d(load, size, mode="nearest")
     limits: list[float] = []  # the highest load that 1, 2, 3, ... nodes serve
     peak = float(smooth.max()) if len(smooth) else 0.0
     while (not limits or limits[-1] < peak) and len(limits) < bounds.max_nodes:

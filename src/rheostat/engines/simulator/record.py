@@ -32,7 +32,7 @@ class Record:
         done = (
             self.arrived[: self.steps + 1] - self.backlog[: self.steps + 1] - self.dropped[: self.steps + 1]
         )
-        return np.asarray(np.maximum(done, 0.0), dtype=np.float64)
+        return np.asarray(np.maximum.accumulate(done), dtype=np.float64)
 
     def throughput(self) -> Floats:
         """Source rows/s done in each step."""
