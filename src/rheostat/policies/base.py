@@ -49,6 +49,13 @@ class Situation:
         """Randomness that depends on nothing but the seed and the turn."""
         return random.Random(f"{self.seed}:{turn}")
 
+    def seconds_per_row(self, name: str) -> float:
+        """Useful time per row; the CPU cost stands in where the engine cannot tell waiting from working."""
+        measures = self.observation.operators[name]
+        if measures.busy_seconds and measures.processed:
+            return measures.busy_seconds / measures.processed
+        return self.evaluation.operators[name].cost_seconds / self.kind.slot_cores
+
     def nodes_for(self, parallelism: Mapping[str, int]) -> int:
         """The fewest nodes whose slots can run this parallelism."""
         return self.bounds.nodes(ceil(self.model.slots_for(parallelism) / self.kind.slots))
@@ -134,7 +141,10 @@ def wish(
     if situation.evaluation.operators:
         used = situation.model.utilisation(situation.evaluation.busy, bounded, slots)
         expected = {"highest utilisation": max(used.values())}
-    return Proposal(target, reason, causes, rejected, expected, placement, alert)
+    proposal = Proposal(target, reason, causes, rejected, expected, placement, alert)
+    if proposal.changes(situation.configuration):
+        return proposal
+    return replace(proposal, reason=f"hold: nothing left to change: {reason}")
 
 
 def _bounded(situation: Situation, target: Configuration) -> Configuration:

@@ -43,51 +43,45 @@ class Ds2(Policy):
         application = situation.observation.application
         if application.backlog is None:
             return hold(situation, "hold: not measured in this window: backlog"), memory
-        load = {name: application.load[name] or 0.0 for name in situation.topology.sources}
-        total = sum(load.values())
-        extra = (
-            application.backlog / self.catch_up_duration + total * self.restart_time / self.catch_up_duration
+        total, parts = situation.load, len(situation.topology.sources)
+        catch_up = application.backlog / self.catch_up_duration
+        restart = total * self.restart_time / self.catch_up_duration
+        per_row = {name: situation.seconds_per_row(name) for name in situation.topology.names}
+        sigma = measured_selectivity(situation.topology, situation.observation)
+
+        def busy(rate: float) -> dict[str, float]:
+            """Slots that every operator keeps busy when all sources together offer so much."""
+            offered = {
+                name: rate * (load or 0.0) / total if total else rate / parts
+                for name, load in application.load.items()
+            }
+            rows = demand(situation.topology, offered, sigma)
+            return {name: rows[name] * per_row[name] for name in rows}
+
+        needed = total / self.utilization_target + catch_up + restart
+        current = situation.configuration.parallelism
+        wanted = situation.bounds.parallelism(
+            situation.topology, situation.model.parallelism_for(busy(needed), 1.0)
         )
-        needed = {  # rows/s at each source that the new parallelism must sustain
-            name: rate / self.utilization_target + (extra * rate / total if total else extra / len(load))
-            for name, rate in load.items()
-        }
-        rates = demand(
-            situation.topology, needed, measured_selectivity(situation.topology, situation.observation)
-        )
-        busy = {name: rates[name] * self._seconds_per_row(situation, name) for name in rates}
-        wanted = situation.model.parallelism_for(busy, 1.0)
-        # A busy queue shows in the true rate, so judge the band on the load without the target.
         slots = sum(node.slots for node in situation.observation.nodes)
-        plain = {name: busy[name] * total / sum(needed.values()) if total else 0.0 for name in busy}
-        used = situation.model.utilisation(plain, situation.configuration.parallelism, slots)
+        most = situation.model.utilisation(busy(total / self.utilization_max + catch_up), current, slots)
         causes = [
-            Cause("utilisation", name, used[name], ">", self.utilization_max)
-            for name in used
-            if used[name] > self.utilization_max
+            Cause("needed / true rate", name, most[name], ">", 1.0)
+            for name in most
+            if most[name] > 1 and wanted[name] > current[name]
         ]
-        causes += [
-            Cause("utilisation", name, used[name], "<", self.utilization_min)
-            for name in used
-            if used[name] < self.utilization_min and wanted[name] < situation.configuration.parallelism[name]
-        ]
-        behind = application.backlog > total * self.catch_up_duration / 30 > 0
-        if behind:
-            causes.append(
-                Cause("backlog", "sources", application.backlog, ">", total * self.catch_up_duration / 30)
+        # What works off a long backlog must not shrink: it would only grow the backlog.
+        if application.backlog <= total * self.lag_threshold:
+            least = situation.model.utilisation(
+                busy(total / self.utilization_min + catch_up + restart), current, slots
             )
+            causes += [
+                Cause("most useful / true rate", name, least[name], "<", 1.0)
+                for name in least
+                if least[name] < 1 and wanted[name] < current[name]
+            ]
         if not causes:
             band = f"[{self.utilization_min}, {self.utilization_max}]"
             return hold(situation, f"every operator's true utilisation is within {band}"), memory
-        reason = f"sustain {sum(needed.values()):,.0f} rows/s for a load of {total:,.0f}: " + "; ".join(
-            map(str, causes[:3])
-        )
+        reason = f"sustain {needed:,.0f} rows/s for a load of {total:,.0f}: {'; '.join(map(str, causes[:3]))}"
         return wish(situation, wanted, reason, causes=tuple(causes)), memory
-
-    @staticmethod
-    def _seconds_per_row(situation: Situation, name: str) -> float:
-        """Useful time per row; the CPU cost stands in where the engine cannot tell waiting from working."""
-        measures = situation.observation.operators[name]
-        if measures.busy_seconds and measures.processed:
-            return measures.busy_seconds / measures.processed
-        return situation.evaluation.operators[name].cost_seconds / situation.kind.slot_cores

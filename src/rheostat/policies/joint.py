@@ -30,6 +30,10 @@ class Joint(Policy):
 
     info = Info("joint", "operators and nodes, together", "reactive", "P2, section 5.2 (baseline)")
 
+    def __post_init__(self) -> None:
+        if not (0 <= self.core_min_thr < self.core_max_thr and 0 <= self.cpu_min_thr < self.cpu_max_thr):
+            raise ValueError("each minimum must be at least 0 and below its maximum")
+
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
         wanted = dict(situation.configuration.parallelism)
         causes, out = [], False
@@ -68,9 +72,11 @@ class Joint(Policy):
         if max(used) > self.cpu_max_thr:
             cause = Cause("CPU", "busiest node", max(used), ">", self.cpu_max_thr)
             return wish(situation, parallelism, f"a node more: {cause}", nodes=nodes + 1, causes=(cause,))
-        if mean < self.cpu_min_thr and nodes > 1:
+        if len(used) < len(situation.observation.nodes):
+            return hold(situation, "hold: the CPU of some nodes was not measured in this window")
+        fewer = self._enough(situation, parallelism, nodes - 1)
+        if mean < self.cpu_min_thr and situation.bounds.nodes(fewer) < nodes:
             cause = Cause("mean CPU", "nodes", mean, "<", self.cpu_min_thr)
-            fewer = self._enough(situation, parallelism, nodes - 1)
             return wish(situation, parallelism, f"a node less: {cause}", nodes=fewer, causes=(cause,))
         return hold(situation, "no operator and no node is outside its thresholds")
 

@@ -33,25 +33,32 @@ class Occupancy(Policy):
 
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
         now = self._occupancy(situation)
-        before = memory.get("occupancy")
-        occupancy = now if before is None else self.alpha * now + (1 - self.alpha) * before
+        mean = memory.get("occupancy")
+        occupancy = now if mean is None else self.alpha * now + (1 - self.alpha) * mean
         if self.low <= occupancy <= self.high:
             inside = f"occupancy {occupancy:.2f} is within [{self.low}, {self.high}]"
             return hold(situation, inside), {"occupancy": occupancy}
-        slots = situation.model.slots_for(situation.configuration.parallelism)
-        target = max(1, ceil(slots * occupancy))
+        slots = sum(node.slots for node in situation.observation.nodes)
+        wanted = self._scaled(situation, occupancy, slots)
+        before = min(slots, situation.model.slots_for(situation.configuration.parallelism))
         if occupancy > self.high:
             cause = Cause("occupancy", situation.topology.name, occupancy, ">", self.high)
         else:
             cause = Cause("occupancy", situation.topology.name, occupancy, "<", self.low)
         outside = f"occupancy {occupancy:.2f} is outside [{self.low}, {self.high}]"
-        reason = f"{outside}: {slots} slots x {occupancy:.2f} -> {target}"
-        parallelism = {
-            name: max(1, ceil(count * occupancy))
-            for name, count in situation.configuration.parallelism.items()
-        }
+        reason = f"{outside}: {before} slots x {occupancy:.2f} -> {situation.model.slots_for(wanted)}"
+        proposal = wish(situation, wanted, reason, causes=(cause,))
         # The average starts anew after a change: it spoke of another size.
-        return wish(situation, parallelism, reason, causes=(cause,)), {"occupancy": None}
+        changes = proposal.changes(situation.configuration)
+        return proposal, {"occupancy": None if changes else occupancy}
+
+    def _scaled(self, situation: Situation, occupancy: float, slots: int) -> dict[str, int]:
+        """Every operator's parallelism times the occupancy; instances beyond the slots did no work."""
+        wanted = {}
+        for name, count in situation.configuration.parallelism.items():
+            scaled = max(1, ceil(min(count, slots) * occupancy))
+            wanted[name] = max(count, scaled) if occupancy > self.high else scaled
+        return wanted
 
     def _occupancy(self, situation: Situation) -> float:
         application = situation.observation.application

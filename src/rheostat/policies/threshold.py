@@ -28,13 +28,15 @@ class Threshold(Policy):
         wanted = dict(situation.configuration.parallelism)
         causes = []
         for name, operator in situation.evaluation.operators.items():
-            if operator.utilisation > self.high:
+            limits = situation.topology.operator(name)
+            if operator.utilisation > self.high and wanted[name] < limits.max_parallelism:
                 wanted[name] += 1
                 causes.append(Cause("utilisation", name, operator.utilisation, ">", self.high))
-            elif operator.utilisation < self.low and wanted[name] > 1:
+            elif operator.utilisation < self.low and wanted[name] > limits.min_parallelism:
                 wanted[name] -= 1
                 causes.append(Cause("utilisation", name, operator.utilisation, "<", self.low))
         if not causes:
-            return hold(situation, f"every operator is between {self.low:.0%} and {self.high:.0%}"), memory
+            inside = f"every operator is between {self.low:.0%} and {self.high:.0%}, or at its limit"
+            return hold(situation, inside), memory
         reason = "one step: " + "; ".join(str(cause) for cause in causes[:4])
         return wish(situation, wanted, reason, causes=tuple(causes)), memory
