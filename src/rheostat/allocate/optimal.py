@@ -23,11 +23,12 @@ from rheostat.allocate.combined import combined_units
 from rheostat.allocate.compute_model import TOLERANCE, ComputeModel, Ints
 from rheostat.allocate.even import even_units
 from rheostat.allocate.measured import MeasuredTopology
+from rheostat.allocate.pipelines import pipeline_units
 from rheostat.allocate.quiet import quiet_stdout
 
 EXACT_SIZE = 500  # up to so many components (and units) the optimum is proven exactly
 LARGE_GAP = 0.001  # beyond, a proven distance of 0.1 % will do
-SECONDS, LARGE_SECONDS, LARGE_SIZE = 1.4, 45.0, 2000  # how long to search unless told
+SECONDS, LARGE_SECONDS, LARGE_SIZE = 1.5, 45.0, 2000  # how long to search unless told
 TIE = 1e-7  # relative; throughputs closer than this are equal, the fewest units decide
 SCALE = 1e6  # of the objective: the solver stops at an absolute gap of 1e-6
 
@@ -53,6 +54,9 @@ def optimal(topology: MeasuredTopology, units: int, seconds: float | None = None
     """
     check_units(units)
     model = ComputeModel(topology)
+    known = pipeline_units(model, units)
+    if known is not None:
+        return settle(model, even_units(model, _without_waste(model, known)), 0.0)
     solution = _solve(model, units, seconds or _patience(model.size))
     added = solution.added
     rival = (

@@ -86,62 +86,64 @@ def derive_level(
         return Level(load, parallelism, first + sum(parallelism.values()) - len(parallelism))
     replay = _Replay(first, per_row, model, kind)
     outs = sorted(
-        (count * target / per_row[name], name)
-        for name, wanted in parallelism.items()
-        for count in range(1, wanted)
+        (count * target / slots, index)
+        for index, (name, slots) in enumerate(per_row.items())
+        for count in range(1, parallelism[name])
     )
-    for at_load, name in outs:
-        replay.scale_out(name, at_load, node_limit)
+    for at_load, index in outs:
+        replay.scale_out(index, at_load, node_limit)
     replay.relieve(load, target, node_limit)
-    return Level(load, {name: len(hosts) for name, hosts in replay.hosts.items()}, replay.nodes)
+    return Level(load, dict(zip(per_row, map(len, replay.hosts), strict=True)), replay.nodes)
 
 
 class _Replay:
-    """Scale-outs in the order in which a rising load causes them (Algorithm 2)."""
+    """Scale-outs in the order in which a rising load causes them (Algorithm 2); operators are numbers."""
 
     def __init__(
         self, first: int, per_row: Mapping[str, float], model: ExecutionModel, kind: NodeKind
     ) -> None:
-        self.per_row, self.slots = per_row, kind.slots
-        self.hard = not model.oversubscribes
+        self.slots, self.hard = kind.slots, not model.oversubscribes
         self.nodes = first
+        self.per_row = list(per_row.values())
+        self.per_instance = np.array(self.per_row)  # slots busy per row/s, in one instance of each operator
         self.per_load = np.zeros(first + 8)  # slots busy per row/s, on each node
-        self.hosted = np.zeros(first + 8)
-        self.hosts: dict[str, list[int]] = {name: [] for name in per_row}
-        for number, name in enumerate(per_row):
-            self._put(name, number % first)
+        self.filled = np.zeros(first + 8, dtype=np.intp)  # slots taken, on each node
+        self.hosts_some = np.zeros((first + 8, len(per_row)), dtype=np.bool_)  # node, operator
+        self.hosts: list[list[int]] = [[] for _ in per_row]
+        for operator in range(len(per_row)):
+            self._put(operator, operator % first)
 
-    def scale_out(self, name: str, load: float, node_limit: float) -> None:
+    def scale_out(self, operator: int, load: float, node_limit: float) -> None:
         """One more instance, on the least loaded node or, when that is overloaded, on a new one."""
         loads = self.per_load[: self.nodes] * (load / self.slots)
         if self.hard:
-            loads = np.where(self.hosted[: self.nodes] >= self.slots, np.inf, loads)
-        chosen = int(np.argmin(loads))
+            loads[self.filled[: self.nodes] >= self.slots] = np.inf
+        chosen = int(loads.argmin())
         if loads[chosen] > node_limit:
             chosen, self.nodes = self.nodes, self.nodes + 1
-        self._put(name, chosen)
+        self._put(operator, chosen)
 
     def relieve(self, load: float, target: float, node_limit: float) -> None:
         """A node that is full congests what it hosts: its heaviest operator gets instances elsewhere."""
         for _ in range(4 * len(self.per_row)):
             loads = self.per_load[: self.nodes] * (load / self.slots)
-            worst = int(np.argmax(loads))
+            worst = int(loads.argmax())
             if loads[worst] <= target + 1e-9:
                 return
-            here = [name for name, hosts in self.hosts.items() if worst in hosts]
-            heaviest = max(here, key=lambda name: self.per_row[name] / len(self.hosts[name]))
+            heaviest = int((self.hosts_some[worst] * self.per_instance).argmax())
             more = self.per_row[heaviest] / (len(self.hosts[heaviest]) + 1) * load / self.slots
             self.scale_out(heaviest, load, min(node_limit, target - more))
 
-    def _put(self, name: str, node: int) -> None:
+    def _put(self, operator: int, node: int) -> None:
         if node >= len(self.per_load):
-            self.per_load = np.concatenate([self.per_load, np.zeros(len(self.per_load))])
-            self.hosted = np.concatenate([self.hosted, np.zeros(len(self.hosted))])
-        hosts = self.hosts[name]
-        if hosts:
-            less = self.per_row[name] / len(hosts) - self.per_row[name] / (len(hosts) + 1)
-            for other in hosts:
-                self.per_load[other] -= less
+            self.per_load = np.concatenate([self.per_load, np.zeros_like(self.per_load)])
+            self.filled = np.concatenate([self.filled, np.zeros_like(self.filled)])
+            self.hosts_some = np.concatenate([self.hosts_some, np.zeros_like(self.hosts_some)])
+        hosts, before = self.hosts[operator], self.per_instance[operator]
         hosts.append(node)
-        self.per_load[node] += self.per_row[name] / len(hosts)
-        self.hosted[node] += 1
+        self.per_instance[operator] = self.per_row[operator] / len(hosts)
+        for other in hosts[:-1]:
+            self.per_load[other] -= before - self.per_instance[operator]
+        self.per_load[node] += self.per_instance[operator]
+        self.filled[node] += 1
+        self.hosts_some[node, operator] = True

@@ -41,6 +41,7 @@ def _compare(
         raise UserError("--policies names one twice; give the second other parameters")
     built = {spec: build(spec) for spec in specs}
     scene = world.scenario(topology, curve, mode, seed, node, nodes, settings)
+    world.check_start(scene, built)
     results.make_folder(out)
     oracle = scene.oracle()
     runs: dict[str, Run] = {}

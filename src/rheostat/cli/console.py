@@ -11,14 +11,25 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-out = Console(highlight=False, soft_wrap=False)
-err = Console(stderr=True, highlight=False)
+
+class _Console(Console):
+    """Prints what it is given: a name with [brackets] is a name, not markup."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False)
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # main decides what that means, for every command alike
+
+
+out = _Console()
+err = _Console(stderr=True)
 
 
 def fail(message: str) -> None:
-    """Print one line about a mistake."""
+    """Print one line about a mistake, without what a terminal would obey."""
     line = " ".join(message.split())
-    print(f"rheostat: {line}", file=sys.stderr)
+    print("rheostat: " + "".join(c if c.isprintable() else "?" for c in line), file=sys.stderr)
 
 
 def print_json(value: Any) -> None:
@@ -29,8 +40,8 @@ def print_json(value: Any) -> None:
 @contextmanager
 def progress() -> Iterator[Callable[[str], Callable[[float], None]]]:
     """Show a bar per job on stderr; a job is started by name and then told the part that is done."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True) as bars:
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bars:
 
         def start(name: str) -> Callable[[float], None]:
             job = bars.add_task(name, total=1.0)
@@ -52,10 +63,17 @@ def table(title: str, *columns: str, text: int = 1) -> Table:
     )
     for index, column in enumerate(columns):
         words = index < text
-        made.add_column(
-            column, justify="left" if words else "right", overflow="fold", no_wrap=not words or not index
-        )
+        made.add_column(column, justify="left" if words else "right", overflow="fold", no_wrap=not words)
     return made
+
+
+def count(number: int, thing: str) -> str:
+    """Write how many there are.
+
+    >>> count(1, "node"), count(2, "node")
+    ('1 node', '2 nodes')
+    """
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
 
 
 def number(value: float | None, unit: str = "", digits: int = 3) -> str:

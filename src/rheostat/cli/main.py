@@ -1,6 +1,9 @@
 """The `rheostat` command: its parts, and the one place where errors become exit codes."""
 
+import io
+import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 
 import typer
@@ -19,7 +22,11 @@ app = typer.Typer(
 )
 
 
-@app.callback(invoke_without_command=True)
+@app.callback(
+    invoke_without_command=True,
+    epilog="Example: rheostat compare -t wordcount -c day -p static,elysium; "
+    "`rheostat COMMAND --help` explains a command.",
+)
 def _main(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and exit."),
@@ -36,17 +43,24 @@ for _part in ("topology", "allocate", "policies", "load", "simulate", "compare")
 
 def run(arguments: list[str] | None = None) -> None:
     """Run the command line: a user's mistake is one line on stderr and exit code 2, never a traceback."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # an old terminal gets question marks
     try:
         status = app(args=arguments, standalone_mode=False)
+        sys.stdout.flush()
     except TyperException as error:
-        console.fail(f"{error.format_message()} See --help.")
+        console.fail(f"{error.format_message().rstrip('.')}. See --help.")
         sys.exit(2)
     except (typer.Abort, KeyboardInterrupt):
         console.fail("interrupted")
         sys.exit(130)
-    except BrokenPipeError:  # the reader, `head` perhaps, has seen enough
-        sys.stderr.close()
+    except (BrokenPipeError, SystemExit):  # `head` has seen enough; where typer notices first, it exits
+        _drop_output()
         sys.exit(0)
+    except OSError as error:  # a full disk, mostly
+        _drop_output()
+        console.fail(f"cannot write the output: {error.strerror or error}")
+        sys.exit(1)
     except UserError as error:
         console.fail(str(error))
         sys.exit(2)
@@ -54,3 +68,9 @@ def run(arguments: list[str] | None = None) -> None:
         console.fail(str(error))
         sys.exit(1)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _drop_output() -> None:
+    """Send what is still in the buffer nowhere, so that Python does not fail on it again when it exits."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,6 +1,7 @@
 """`rheostat policies`: what there is to choose from."""
 
 import inspect
+import re
 from typing import Annotated
 
 import typer
@@ -35,15 +36,13 @@ def _policies(
     for word, kind in chosen.items():
         table.add_row(word, kind.info.level, kind.info.kind, kind.info.source)
     console.out.print(table)
-    console.out.print(
-        "\nTry one: rheostat compare --topology wordcount --curve day --policies static,elysium"
-    )
+    console.out.print("\nTry one: rheostat compare -t wordcount -c day -p static,elysium")
 
 
 def _show(name: str, kind: type[Policy]) -> None:
     text = (inspect.getdoc(kind) or "").split(">>>")[0].strip()
-    console.out.print(f"[bold]{name}[/]: {kind.info.source}, {kind.info.kind}\n")
-    console.out.print(text, markup=False)
+    console.out.print(f"{name}: {kind.info.source}, {kind.info.kind}\n", style="bold")
+    console.out.print(re.sub(r"(?<!\n)\n(?!\n)", " ", text))  # each paragraph as wide as the terminal
     table = console.table("\nParameters", "name", "default", text=1)
     for parameter, default in parameters(kind).items():
         table.add_row(parameter, str(default) if default != "" else "-")

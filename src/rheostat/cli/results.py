@@ -1,5 +1,6 @@
 """How runs are shown: one table, one figure."""
 
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,7 @@ def draw(title: str, runs: dict[str, Run], folder: Path, name: str) -> list[Path
             "linestyle": "-" if number < 10 else "--",
             "alpha": 0.9,
         }
-        axes[0].plot(x, _thin(series.throughput), label=policy, **style)
+        axes[0].plot(x, _thin(series.throughput), label=_plain(policy), **style)
         axes[1].plot(x, _thin(series.lag, np.max), **style)
         axes[2].plot(x, _thin(series.instances), drawstyle="steps-post", **style)
         axes[3].plot(x, _thin(series.nodes), drawstyle="steps-post", **style)
@@ -85,19 +86,28 @@ def draw(title: str, runs: dict[str, Run], folder: Path, name: str) -> list[Path
         axis.margins(x=0)
     if max(float(run.series.lag.max()) for run in runs.values()) > 120:
         axes[1].set_yscale("symlog", linthresh=10)
-    figure.suptitle(title, x=0.01, ha="left")
-    handles = axes[0].get_legend_handles_labels()
+    figure.suptitle(_plain(title), x=0.01, y=0.993, ha="left")
+    handles, labels = axes[0].get_legend_handles_labels()
+    columns = max(1, min(10, 150 // (max(map(len, labels)) + 8)))
+    rows = -(-len(labels) // columns)
     figure.legend(
-        *handles, loc="upper left", bbox_to_anchor=(0.0, 0.978), ncols=10, fontsize=8, frameon=False
+        handles,
+        labels,
+        loc="upper left",
+        bbox_to_anchor=(0.0, 0.975),
+        ncols=columns,
+        fontsize=8,
+        frameon=False,
     )
-    figure.tight_layout(rect=(0, 0, 1, 0.965))
+    figure.tight_layout(rect=(0, 0, 1, 0.985 - 0.016 * rows))
     paths = [folder / f"{name}.png", folder / f"{name}.svg"]
     try:
         for path in paths:
             figure.savefig(path, dpi=110)
     except OSError as error:
         raise FileError(f"{folder}: cannot write the plot: {error.strerror or error}") from None
-    plt.close(figure)
+    finally:
+        plt.close(figure)
     return paths
 
 
@@ -107,6 +117,13 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"{folder}: cannot be made: {error.strerror or error}") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise FileError(f"{folder}: cannot be written to; choose another folder with --out")
+
+
+def _plain(text: str) -> str:
+    """A text that matplotlib shortens to fit and does not take for a formula."""
+    return (text if len(text) <= 100 else text[:97] + "...").replace("$", r"\$")
 
 
 def _thin(values: NDArray[np.float64], how: Any = np.mean) -> NDArray[np.float64]:

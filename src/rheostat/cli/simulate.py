@@ -6,11 +6,13 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from rich.table import Table
 
 from rheostat.cli import console, results, world
 from rheostat.control.journal import Journal
 from rheostat.control.loop import Turn
 from rheostat.engines.simulator.comparison import Run, run_policy
+from rheostat.model.decision import Status
 from rheostat.model.errors import FileError, UserError
 from rheostat.policies.registry import build
 
@@ -41,6 +43,7 @@ def _simulate(
     """Run one policy in the simulator and write the full record: journal.sqlite, series.csv, a plot."""
     built = build(policy)
     scene = world.scenario(topology, curve, mode, seed, node, nodes, settings)
+    world.check_start(scene, {policy: built})
     results.make_folder(out)
     path = out / "journal.sqlite"
     if path.exists():
@@ -78,16 +81,24 @@ def _simulate(
 
 
 def _show(decisions: list[Turn]) -> None:
+    console.out.print()
     console.out.print(
-        f"\n[bold]{len(decisions)} decisions[/]" + (f", the last {SHOWN}:" if len(decisions) > SHOWN else "")
+        console.count(len(decisions), "decision")
+        + (f", the last {SHOWN}:" if len(decisions) > SHOWN else ""),
+        style="bold",
     )
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(overflow="fold")
     for turn in decisions[-SHOWN:]:
-        change = turn.outcome.configuration.describe(turn.plan.current)
-        console.out.print(
-            f"{turn.plan.decided_at:>8,.0f} s  {change}\n            because {turn.plan.reason}", markup=False
-        )
-        if turn.plan.alert:
-            console.out.print(f"            ALERT: {turn.plan.alert}", markup=False)
+        plan, outcome = turn.plan, turn.outcome
+        lines = [outcome.configuration.describe(plan.current), f"because {plan.reason}"]
+        if outcome.status is Status.FAILED:
+            lines.append(f"FAILED: {outcome.detail}")
+        if plan.alert:
+            lines.append(f"ALERT: {plan.alert}")
+        grid.add_row(f"{plan.decided_at:,.0f} s", "\n".join(lines))
+    console.out.print(grid)
 
 
 def _decision(turn: Turn) -> dict[str, object]:

@@ -3,10 +3,11 @@
 from typing import Annotated
 
 import typer
+from rich.text import Text
 from rich.tree import Tree
 
 from rheostat.analyze.rates import demand, nominal_mix
-from rheostat.cli import console
+from rheostat.cli import console, world
 from rheostat.model.errors import UserError
 from rheostat.model.topology import Topology
 from rheostat.model.topology_file import find_topology
@@ -31,16 +32,21 @@ def _topology(
         raise UserError("--load must be a finite number of at least 0")
     topology = find_topology(file)
     rates = demand(topology, _loads(topology, load))
+    world.check_rates(topology, rates)
     if as_json:
         console.print_json(_for_programs(topology, rates))
         return
     total = sum(rates[name] for name in topology.sources)
-    console.out.print(f"[bold]{topology.name}[/]: {len(topology.operators)} operators at {total:,.0f} rows/s")
+    size = console.count(len(topology.operators), "operator")
+    console.out.print(Text.assemble((topology.name, "bold"), f": {size} at {_rate(total)}"))
     seen: set[str] = set()
     for source in topology.sources:
         console.out.print(_branch(topology, rates, source, seen))
     cores = sum(rates[o.name] * o.cost_seconds for o in topology.operators)
     console.out.print(f"keeps {console.number(cores)} cores busy")
+    silent = [name for name in topology.sources if topology.operator(name).load is None]
+    if silent and load is None:
+        console.out.print(f"1 row/s assumed where no load is stated: {', '.join(silent)}")
 
 
 def _loads(topology: Topology, load: float | None) -> dict[str, float]:
@@ -52,32 +58,38 @@ def _loads(topology: Topology, load: float | None) -> dict[str, float]:
 
 def _branch(topology: Topology, rates: dict[str, float], root: str, seen: set[str]) -> Tree:
     """One source with all it feeds; what was drawn before is named, not drawn again."""
-    tree = Tree(_label(topology, rates, root, seen))
-    pending = [(root, tree)]
-    seen.add(root)
-    while pending:  # a loop, not recursion: a chain may be a thousand operators long
-        name, branch = pending.pop()
-        for stream in topology.outputs[name]:
-            rows = rates[name] * stream.rows_per_row
-            known = stream.downstream in seen
-            label = f"[dim]{rows:,.0f}/s →[/] " + _label(topology, rates, stream.downstream, seen)
-            child = branch.add(label)
-            if not known:
-                seen.add(stream.downstream)
-                pending.append((stream.downstream, child))
+    tree = Tree(_label(topology, rates, root))
+    path = [(tree, iter(topology.outputs[root]))]
+    while path:  # a loop, not recursion: a chain may be a thousand operators long
+        branch, streams = path[-1]
+        stream = next(streams, None)
+        if stream is None:
+            path.pop()
+            continue
+        name = stream.downstream
+        arrow = Text(f"{_rate(rates[stream.upstream] * stream.rows_per_row)} → ", "dim")
+        if name in seen:
+            branch.add(arrow + Text(f"{name} (above)", "dim"))
+        else:
+            seen.add(name)
+            path.append((branch.add(arrow + _label(topology, rates, name)), iter(topology.outputs[name])))
     return tree
 
 
-def _label(topology: Topology, rates: dict[str, float], name: str, seen: set[str]) -> str:
-    if name in seen:
-        return f"[dim]{name} (above)[/]"
+def _label(topology: Topology, rates: dict[str, float], name: str) -> Text:
     operator = topology.operator(name)
-    busy = rates[name] * operator.cost_seconds
-    words = [f"[bold]{name}[/]", f"{rates[name]:,.0f} rows/s", f"{console.number(busy)} cores"]
+    cores = console.number(rates[name] * operator.cost_seconds)
+    words = [
+        f": {_rate(rates[name])}, {cores} cores",
+        f"x{operator.min_parallelism}-{operator.max_parallelism}",
+    ]
     if operator.stateful:
         words.append("stateful")
-    words.append(f"x{operator.min_parallelism}-{operator.max_parallelism}")
-    return "  ".join(words)
+    return Text.assemble((name, "bold"), ", ".join(words))
+
+
+def _rate(rows: float) -> str:
+    return f"{console.number(rows)} rows/s"
 
 
 def _for_programs(topology: Topology, rates: dict[str, float]) -> dict[str, object]:

@@ -1,20 +1,44 @@
 """The options that `simulate` and `compare` share: what runs, where, and under which load."""
 
 import dataclasses
-import math
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from rheostat.analyze.profiles import Overhead
+from rheostat.analyze.rates import demand, nominal_mix
 from rheostat.engines.simulator.comparison import Scenario
+from rheostat.engines.simulator.engine import Simulator
 from rheostat.engines.simulator.settings import Settings
 from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.errors import UserError, nearest
+from rheostat.model.topology import Topology
 from rheostat.model.topology_file import find_topology
+from rheostat.policies.base import Policy
 from rheostat.workloads import parse_curve, sample
 
 MAX_STEPS = 700_000  # a week of seconds
+MAX_RATE = 1e15  # rows/s; beyond, floating point no longer counts rows
+MAX_CORES = 1e9
+# What the simulation can compute with, where the smallest number is not 0 or the largest has an end.
+LIMITS = {
+    "cores": (0.001, 10_000.0),
+    "slots": (1.0, 10_000.0),
+    "executors": (1.0, 10_000.0),
+    "memory_mb": (1.0, 1e9),
+    "startup_seconds": (0.0, 86_400.0),
+    "step_seconds": (0.01, 60.0),
+    "trigger_seconds": (0.01, 86_400.0),
+    "stage_overhead_seconds": (0.0, 86_400.0),
+    "executor_startup_seconds": (0.0, 86_400.0),
+    "incremental_seconds": (0.0, 86_400.0),
+    "restart_seconds": (0.0, 86_400.0),
+    "noise": (0.0, 2.0),
+    "overhead": (1.0, 100.0),
+    "queue_rows": (1.0, 1e15),
+    "state_bytes_per_second": (1.0, 1e15),
+}
 
 TopologyOption = Annotated[
     str,
@@ -25,7 +49,10 @@ ModeOption = Annotated[str, typer.Option("--mode", "-m", help="pipelined, staged
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of all noise and chance.")]
 NodeOption = Annotated[
     str,
-    typer.Option("--node", help="The nodes: cores=2,slots=2,executors=1,memory_mb=4096,startup_seconds=60."),
+    typer.Option(
+        "--node",
+        help="What a node is, such as cores=4,slots=4; also executors, memory_mb, startup_seconds.",
+    ),
 ]
 NodesOption = Annotated[str, typer.Option("--nodes", help="MIN:MAX nodes.")]
 SetOption = Annotated[
@@ -51,16 +78,49 @@ def scenario(
     values: dict[str, object] = {}
     for text in settings or []:
         key, equals, raw = text.partition("=")
-        if not equals or key not in {*_FREE, "overhead"}:
-            raise UserError(f"--set {text!r}: unknown setting{nearest(key, _FREE)}")
-        values[key] = raw if key == "on_full" else _number(f"--set {key}", raw)
+        if key not in {*_FREE, "overhead"}:
+            raise UserError(f"--set {text!r}: unknown setting{nearest(key, {*_FREE, 'overhead'})}")
+        if not equals:
+            raise UserError(f"--set {text!r}: write it as {key}=VALUE")
+        values[key] = raw if key == "on_full" else _number("--set", key, raw)
     if "overhead" in values:
-        values["overhead"] = Overhead(slope=max(1.0, float(str(values["overhead"]))))
+        values["overhead"] = Overhead(slope=float(str(values["overhead"])))
     world = Settings(mode=mode, kinds=(node_kind(node),), seed=seed, **values)  # type: ignore[arg-type]
+    kind = world.kinds[0]
+    if world.overhead.room(kind.cores) <= (kind.executors - 1) * world.executor_idle_cores:
+        raise UserError("--node: its overhead and its executors leave no CPU for work; give it more cores")
     if parsed.duration_seconds / world.step_seconds > MAX_STEPS:
         raise UserError("the curve is longer than a week of steps; set duration= or a larger step_seconds")
     load = sample(parsed, world.step_seconds, seed)
-    return Scenario(find_topology(topology), load, world, bounds(nodes))
+    found, peak = find_topology(topology), float(load.max())
+    check_rates(found, demand(found, {name: peak * part for name, part in nominal_mix(found).items()}))
+    return Scenario(found, load, world, bounds(nodes))
+
+
+def check_rates(topology: Topology, rates: Mapping[str, float]) -> None:
+    """Refuse loads, selectivities and costs that are finite each and together beyond computing."""
+    for operator in topology.operators:
+        rate = rates[operator.name]
+        if not rate <= MAX_RATE:
+            raise UserError(
+                f"operator {operator.name!r} would get {rate:g} rows/s; {MAX_RATE:g} is the limit"
+            )
+        if not rate * operator.cost_seconds <= MAX_CORES:
+            cores = rate * operator.cost_seconds
+            raise UserError(
+                f"operator {operator.name!r} would need {cores:g} cores; {MAX_CORES:g} is the limit"
+            )
+
+
+def check_start(scene: Scenario, policies: Mapping[str, Policy]) -> None:
+    """Refuse a world in which a policy cannot even start, before anything is written."""
+    for spec, policy in policies.items():
+        step = scene.settings.step_seconds
+        if policy.period_seconds < step:
+            raise UserError(
+                f"policy {spec!r}: period_seconds must be at least the step of the simulation, {step:g} s"
+            )
+        Simulator(scene.topology, scene.load, policy.initial(scene.start()), scene.settings)
 
 
 def node_kind(text: str) -> NodeKind:
@@ -75,15 +135,11 @@ def node_kind(text: str) -> NodeKind:
         key, _, raw = part.partition("=")
         if key not in fields or key == "name":
             raise UserError(f"--node {part!r}: unknown part{nearest(key, fields)}")
-        value = _number(f"--node {key}", raw)
-        if key in ("slots", "executors"):
-            if value != int(value) or value < 1:
-                raise UserError(f"--node {key} must be a whole number of at least 1, not {raw}")
-            values[key] = int(value)
-        elif value < 0 or (value == 0 and key != "startup_seconds"):
-            raise UserError(f"--node {key} must be greater than 0, not {raw}")
-        else:
-            values[key] = value
+        value = _number("--node", key, raw)
+        whole = key in ("slots", "executors")
+        if whole and value != int(value):
+            raise UserError(f"--node {key} must be a whole number, not {raw!r}")
+        values[key] = int(value) if whole else value
     return NodeKind(**values)  # type: ignore[arg-type]
 
 
@@ -103,11 +159,12 @@ def bounds(text: str) -> Bounds:
     return found
 
 
-def _number(what: str, raw: str) -> float:
+def _number(option: str, key: str, raw: str) -> float:
     try:
         value = float(raw)
     except ValueError:
-        raise UserError(f"{what} must be a number, not {raw!r}") from None
-    if not math.isfinite(value) or value < 0:
-        raise UserError(f"{what} must be a finite number of at least 0, not {raw!r}")
+        raise UserError(f"{option} {key} must be a number, not {raw!r}") from None
+    low, high = LIMITS.get(key, (0.0, 1e15))
+    if not low <= value <= high:
+        raise UserError(f"{option} {key} must be from {low:g} to {high:g}, not {raw!r}")
     return value

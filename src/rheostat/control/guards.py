@@ -37,7 +37,8 @@ class Guards:
         refusal = self._refusal(situation, changed_at)
         if refusal:
             return _hold(plan, refusal)
-        return _enough_slots(plan, situation)
+        bounded = _within_bounds(plan, situation)
+        return _enough_slots(bounded, situation) if bounded.changes else bounded
 
     def _refusal(self, situation: Situation, changed_at: tuple[float, ...]) -> str | None:
         now = situation.now
@@ -56,6 +57,26 @@ class Guards:
 def _hold(plan: Plan, veto: str) -> Plan:
     held = replace(plan.placement, put=(), take=(), add=(), remove=())
     return replace(plan, target=plan.current, placement=held, vetoes=(*plan.vetoes, veto), changes=False)
+
+
+def _within_bounds(plan: Plan, situation: Situation) -> Plan:
+    """Keep the target within the bounds, and refuse wishes for single nodes that would leave them."""
+    bounds, current = situation.bounds, plan.current.nodes
+    added, removed = len(plan.placement.add), len(plan.placement.remove)
+    left = current + added - removed
+    if (added and left > bounds.max_nodes) or (removed and left < bounds.min_nodes):
+        limits = f"{bounds.min_nodes} to {bounds.max_nodes}"
+        return _hold(plan, f"{left} nodes after this change, the bounds are {limits}")
+    nodes = bounds.nodes(plan.target.nodes)
+    executors = plan.target.executors if nodes == plan.target.nodes else nodes * situation.kind.executors
+    parallelism = bounds.parallelism(situation.topology, plan.target.parallelism)
+    target = Configuration(parallelism, executors, nodes)
+    if target == plan.target:
+        return plan
+    veto = f"brought within the bounds: {target.describe(plan.target)}"
+    wishes = plan.placement.put or plan.placement.take or added or removed
+    changes = target != plan.current or bool(wishes)
+    return replace(plan, target=target, vetoes=(*plan.vetoes, veto), changes=changes)
 
 
 def _enough_slots(plan: Plan, situation: Situation) -> Plan:

@@ -2,11 +2,13 @@
 
 import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
 
 from rheostat.control.loop import Turn
 from rheostat.model.errors import FileError
@@ -15,6 +17,7 @@ VERSION = 1
 _TURN: TypeAdapter[Turn] = TypeAdapter(Turn)
 _PLAIN: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 _SCHEMA = f"""
+BEGIN;
 PRAGMA user_version = {VERSION};
 CREATE TABLE run (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE turns (
@@ -26,6 +29,7 @@ CREATE TABLE turns (
     alert TEXT,
     turn TEXT NOT NULL       -- everything, as JSON
 );
+COMMIT;
 """
 
 
@@ -35,36 +39,58 @@ class Journal:
     def __init__(self, path: Path) -> None:
         """Create a new journal, or open an existing one of this version."""
         self.path = path
-        new = not path.exists() or path.stat().st_size == 0
         try:
+            new = not path.exists() or path.stat().st_size == 0
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path)
-            if new:
-                self._db.execute("PRAGMA journal_mode=WAL")
-                self._db.executescript(_SCHEMA)
-            version = self._db.execute("PRAGMA user_version").fetchone()[0]
         except (sqlite3.Error, OSError) as error:
             raise FileError(f"{path}: not a journal that can be used: {error}") from None
-        if version != VERSION:
+        try:
+            with self._told():
+                self._open(new)
+        except FileError:
             self._db.close()
-            raise FileError(f"{path}: a journal of version {version}, this Rheostat reads version {VERSION}")
+            raise
+
+    def _open(self, new: bool) -> None:
+        if new:
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.executescript(_SCHEMA)
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if version != VERSION:
+            raise FileError(
+                f"{self.path}: a journal of version {version}, this Rheostat reads version {VERSION}"
+            )
+        self._db.execute("SELECT key, value FROM run LIMIT 0")  # another program's file may bear our version
+        self._db.execute("SELECT number, turn FROM turns LIMIT 0")
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn whatever is wrong with the file into one line that names it."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise FileError(f"{self.path}: not a journal that can be used: {error}") from None
+        except ValidationError as error:
+            raise FileError(f"{self.path}: holds what is no {error.title}; was it edited?") from None
 
     def describe(self, facts: Mapping[str, Any]) -> None:
         """Note what the run is about: its topology, policy, load, seed."""
         rows = [(key, _PLAIN.dump_json({"value": value}).decode()) for key, value in facts.items()]
-        with self._db:
+        with self._told(), self._db:
             self._db.executemany("INSERT OR REPLACE INTO run VALUES (?, ?)", rows)
 
     def facts(self) -> dict[str, Any]:
         """What `describe` noted."""
-        rows = self._db.execute("SELECT key, value FROM run").fetchall()
-        return {key: _PLAIN.validate_json(value)["value"] for key, value in rows}
+        with self._told():
+            rows = self._db.execute("SELECT key, value FROM run").fetchall()
+            return {key: _PLAIN.validate_json(value).get("value") for key, value in rows}
 
     def add(self, turn: Turn) -> None:
         """Record one turn; it is on disk when this returns."""
         plan, outcome = turn.plan, turn.outcome
         change = outcome.configuration.describe(plan.current)
-        with self._db:
+        with self._told(), self._db:
             self._db.execute(
                 "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (
@@ -74,14 +100,15 @@ class Journal:
                     plan.reason,
                     change,
                     plan.alert,
-                    _TURN.dump_json(turn).decode(),
+                    _text(turn),
                 ),
             )
 
     def turns(self) -> Iterator[Turn]:
         """Every turn in order."""
-        for (text,) in self._db.execute("SELECT turn FROM turns ORDER BY number"):
-            yield _TURN.validate_json(text)
+        with self._told():
+            for (text,) in self._db.execute("SELECT turn FROM turns ORDER BY number"):
+                yield _TURN.validate_json(text)
 
     def close(self) -> None:
         """Close the file."""
@@ -94,3 +121,8 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _text(turn: Turn) -> str:
+    """Write a turn as JSON in which an infinity stays one; strict JSON would make it null."""
+    return to_json(_TURN.dump_python(turn, mode="json"), inf_nan_mode="constants").decode()

@@ -9,6 +9,7 @@ from rheostat.control.guards import Guards
 from rheostat.control.ports import Clock, Engine
 from rheostat.model.configuration import Bounds
 from rheostat.model.decision import Outcome, Plan, Status
+from rheostat.model.errors import UserError
 from rheostat.model.observation import Observation
 from rheostat.policies.base import Memory, Policy, Situation
 
@@ -41,9 +42,11 @@ class Loop:
 
     def run(self, until: float) -> Iterator[Turn]:
         """Turn once per period until the clock reaches a time."""
-        while (left := until - self.clock.now()) > 0:
-            self.clock.sleep(min(self.policy.period_seconds, left))
-            if self.clock.now() < until:
+        while (before := self.clock.now()) < until:
+            self.clock.sleep(min(self.policy.period_seconds, until - before))
+            if (now := self.clock.now()) <= before:  # it would never end
+                raise UserError(f"a period of {self.policy.period_seconds:g} s is too short for this clock")
+            if now < until:
                 yield self.turn()
 
     def turn(self) -> Turn:

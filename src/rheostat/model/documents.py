@@ -26,7 +26,7 @@ def read_document(path: Path) -> dict[str, Any]:
     """Read a JSON or YAML file whose top is a mapping; FileError says what is wrong with it."""
     data = _bytes(path)
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-8-sig")  # editors on Windows put a mark before the text
     except UnicodeDecodeError as error:
         raise FileError(f"{path}: not UTF-8 text (byte {error.start})") from None
     if not text.strip():
@@ -49,8 +49,16 @@ def parse(kind: type[T], content: dict[str, Any], path: Path) -> T:
             raise FileError(
                 f"{path}: {place}: unknown key{nearest(key, _keys(kind, first['loc']))}"
             ) from None
-        message = first["msg"][0].lower() + first["msg"][1:]
+        message = first["msg"].removeprefix("Value error, ")
+        message = message[0].lower() + message[1:]
         raise FileError(f"{path}: {place}: {message}") from None
+
+
+def not_a_truth_value(value: object) -> object:
+    """Refuse `cost: yes`, which would otherwise be a cost of 1."""
+    if isinstance(value, bool):
+        raise ValueError(f"a number is needed, not {str(value).lower()}")
+    return value
 
 
 def _bytes(path: Path) -> bytes:
@@ -59,6 +67,8 @@ def _bytes(path: Path) -> bytes:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except ValueError as error:  # a NUL in the name
+        raise FileError(f"{str(path)!r}: cannot be read: {error}") from None
     if len(data) > MAX_BYTES:
         raise FileError(f"{path}: larger than 10 MB; a topology or trace of that size is not supported")
     return data
@@ -82,24 +92,26 @@ def _json(path: Path, text: str) -> Any:
 
 
 class _Loader(yaml.SafeLoader):
-    """Plain data only: no aliases (they can blow a small file up to gigabytes), no doubled keys."""
+    """Plain data only: no aliases (they can blow a small file up to gigabytes), no tags, no doubled keys."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.events.AliasEvent):
-            event = self.peek_event()  # type: ignore[no-untyped-call]
-            raise yaml.MarkedYAMLError(
-                problem="aliases (*name) are not allowed", problem_mark=event.start_mark
-            )
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        mark, tag = event.start_mark, getattr(event, "tag", None)
+        if isinstance(event, yaml.events.AliasEvent):
+            raise yaml.MarkedYAMLError(problem="aliases (*name) are not allowed", problem_mark=mark)
+        if tag is not None:
+            raise yaml.MarkedYAMLError(problem=f"tags ({tag!r}) are not allowed", problem_mark=mark)
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
+        mapping = super().construct_mapping(node, deep)
         seen: set[Any] = set()
         for key_node, _ in node.value:
-            key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
-            if key in seen:
+            key = self.construct_object(key_node)
+            if key in seen or str(key) in seen:  # 1, 1.0, 0x1 and "1" are one name
                 raise yaml.MarkedYAMLError(problem=f"duplicate key {key!r}", problem_mark=key_node.start_mark)
-            seen.add(key)
-        return super().construct_mapping(node, deep)
+            seen |= {key, str(key)}
+        return mapping
 
 
 def _yaml(path: Path, text: str) -> Any:
@@ -108,8 +120,10 @@ def _yaml(path: Path, text: str) -> Any:
     except yaml.MarkedYAMLError as error:
         line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
         raise FileError(f"{path}: {line}not usable YAML: {error.problem}") from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        summary = str(error).splitlines()[0] if str(error) else "nested too deeply"
+    except RecursionError:
+        raise FileError(f"{path}: not usable YAML: nested too deeply") from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        summary = str(error).splitlines()[0] if str(error) else "it cannot be parsed"
         raise FileError(f"{path}: not usable YAML: {summary}") from None
 
 
@@ -120,18 +134,20 @@ def _place(location: tuple[int | str, ...], content: Any) -> str:
     "operators 'b', key 'cost'"
     >>> _place(("name",), {})
     "key 'name'"
+    >>> _place(("children", 2), {"children": {2: "x"}})
+    "key 'children', key '2'"
     """
     parts: list[str] = []
     here = content
     for step in location:
-        if isinstance(step, int):
+        if isinstance(step, int) and not isinstance(here, dict):
             here = here[step] if isinstance(here, list) and step < len(here) else None
             name = here.get("name") if isinstance(here, dict) else None
             label = repr(str(name)) if name is not None else f"number {step + 1}"
             parts[-1:] = [parts[-1].removeprefix("key ").strip("'") + f" {label}"] if parts else [label]
         else:
             here = here.get(step) if isinstance(here, dict) else None
-            parts.append(f"key {step!r}")
+            parts.append(f"key {str(step)!r}")
     return ", ".join(parts) if parts else "the file"
 
 

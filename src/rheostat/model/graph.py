@@ -7,16 +7,26 @@ from graphlib import CycleError, TopologicalSorter
 from rheostat.model.errors import UserError, nearest
 
 SHARE_SLACK = 1e-9  # 0.1 + 0.2 + 0.7 is a little over 1 in floating point
+MAX_NAME = 200  # characters
+
+
+def check_name(name: str, word: str) -> None:
+    """Refuse a name that would be empty, endless or unreadable wherever it is shown."""
+    if not name.strip():
+        raise UserError(f"one {word} has an empty name")
+    if len(name) > MAX_NAME or not name.isprintable():
+        raise UserError(
+            f"{word} {name[:40]!r}: a name must be at most {MAX_NAME} characters that can be printed"
+        )
 
 
 def check_names(names: Sequence[str], word: str = "operator") -> None:
-    """Refuse an empty graph, empty names and names that stand twice."""
+    """Refuse an empty graph, unusable names and names that stand twice."""
     if not names:
         raise UserError(f"there is no {word}; state at least one")
     seen: set[str] = set()
     for name in names:
-        if not name.strip():
-            raise UserError(f"an {word} has an empty name")
+        check_name(name, word)
         if name in seen:
             raise UserError(f"{word} {name!r} is stated twice; names must be unique")
         seen.add(name)
@@ -55,7 +65,6 @@ def downstream_order(children: Mapping[str, Mapping[str, float]], word: str = "o
     try:
         return tuple(sorter.static_order())
     except CycleError as error:
-        path = " -> ".join(reversed(error.args[1]))
-        raise UserError(
-            f"{word} {error.args[1][0]!r} is in a cycle: {path}; a topology must be acyclic"
-        ) from None
+        cycle = list(reversed(error.args[1]))
+        path = " -> ".join([*cycle[:6], "...", cycle[-1]] if len(cycle) > 8 else cycle)
+        raise UserError(f"{word} {cycle[0]!r} is in a cycle: {path}; a topology must be acyclic") from None

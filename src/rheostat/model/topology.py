@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from rheostat.model.errors import UserError
-from rheostat.model.graph import check_names, check_shares, downstream_order
+from rheostat.model.graph import check_name, check_names, check_shares, downstream_order
 
 DEFAULT_MAX_PARALLELISM = 64
 
@@ -58,6 +58,7 @@ class Topology:
 
     def __post_init__(self) -> None:
         names = [operator.name for operator in self.operators]
+        check_name(self.name, "topology")
         check_names(names)
         object.__setattr__(self, "_by_name", {operator.name: operator for operator in self.operators})
         children: dict[str, dict[str, float]] = {name: {} for name in names}
@@ -106,7 +107,7 @@ class Topology:
 
     def role(self, name: str) -> str:
         """Say what an operator is in the graph."""
-        return "source" if name in self.sources else "sink" if name in self.sinks else "operator"
+        return "source" if not self.inputs[name] else "sink" if not self.outputs[name] else "operator"
 
     @cached_property
     def depth(self) -> Mapping[str, int]:

@@ -1,14 +1,17 @@
 """Topology files: what a JSON or YAML file says, as a checked Topology. docs/topology-file.md explains it."""
 
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field, NonNegativeFloat
+from pydantic import BeforeValidator, Field
 
-from rheostat.model.documents import Document, parse, read_document
+from rheostat.model.documents import Document, not_a_truth_value, parse, read_document
 from rheostat.model.errors import FileError, UserError, nearest
 from rheostat.model.topology import DEFAULT_MAX_PARALLELISM, Operator, Stream, Topology
 
 MAX_PARALLELISM = 1_000_000
+Number = Annotated[float, BeforeValidator(not_a_truth_value)]
+Amount = Annotated[Number, Field(ge=0)]
 
 
 class ParallelismDocument(Document):
@@ -22,13 +25,13 @@ class OperatorDocument(Document):
     """One operator as the file states it."""
 
     name: str
-    load: NonNegativeFloat | None = None
-    cost: NonNegativeFloat = 0.0
-    selectivity: NonNegativeFloat = 1.0
+    load: Amount | None = None
+    cost: Amount = 0.0
+    selectivity: Amount = 1.0
     parallelism: ParallelismDocument = ParallelismDocument(min=1, max=DEFAULT_MAX_PARALLELISM)
     stateful: bool = False
-    state_bytes: NonNegativeFloat = 0.0
-    children: dict[str, float] = Field(default_factory=dict)
+    state_bytes: Amount = 0.0
+    children: dict[str, Number] = Field(default_factory=dict)
 
 
 class TopologyDocument(Document):
@@ -42,14 +45,17 @@ def load_topology(path: Path) -> Topology:
     """Read a topology; FileError names the file, the operator and what to do."""
     document = parse(TopologyDocument, read_document(path), path)
     for stated in document.operators:
-        if stated.parallelism.min > stated.parallelism.max:
-            raise FileError(f"{path}: operator {stated.name!r}: parallelism min is greater than max")
+        low, high = stated.parallelism.min, stated.parallelism.max
+        if low > high:
+            raise FileError(
+                f"{path}: operator {stated.name!r}: parallelism min {low} is greater than max {high}"
+            )
     try:
         topology = build(document)
     except UserError as error:
         raise FileError(f"{path}: {error}") from None
     for operator in topology.operators:
-        if operator.load is not None and operator.name not in topology.sources:
+        if operator.load is not None and topology.inputs[operator.name]:
             raise FileError(
                 f"{path}: operator {operator.name!r} has a load but is fed by others; only sources have one"
             )
@@ -89,6 +95,13 @@ def find_topology(word: str) -> Topology:
     known = known_topologies()
     if word in known:
         return load_topology(known[word])
-    if not Path(word).exists() and Path(word).suffix.lower() not in (".json", ".yaml", ".yml"):
+    if Path(word).suffix.lower() not in (".json", ".yaml", ".yml") and not _exists(Path(word)):
         raise UserError(f"there is no file and no topology {word!r}{nearest(word, known)}")
     return load_topology(Path(word))
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that no file system takes, or a folder that we may not enter
+        return False

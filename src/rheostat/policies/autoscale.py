@@ -1,7 +1,8 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rheostat.analyze.execution import ceil
+from rheostat.analyze.rates import visits
 from rheostat.analyze.trend import fit
 from rheostat.model.decision import Cause, Proposal
 from rheostat.policies.base import Info, Memory, Policy, Situation, hold, wish
@@ -42,57 +43,62 @@ class Autoscale(Policy):
             raise ValueError("thresholds must satisfy 0 <= theta_min < theta_max <= 1")
 
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
-        activity, local, causes = {}, {}, []
-        disturbed = bool(memory.get("changed"))
-        for name in situation.topology.order:
-            activity[name], rising = self._activity(situation, name)
-            local[name], cause = self._local(name, activity[name], rising or disturbed)
-            if cause:
-                causes.append(cause)
+        activity, rising = self._activity(situation)
+        shrinkable = not memory.get("changed") and _queues_known(situation)
+        local = {name: self._local(activity[name], rising[name], shrinkable) for name in activity}
         final = self._global(situation, local)
-        wanted = dict(situation.configuration.parallelism)
-        for name, action in final.items():
-            wanted[name] = self._degree(wanted[name], activity[name], action)
-        actions = [
-            f"{name} {final[name]} at activity {activity[name]:.2f}"
-            for name in final
-            if final[name] != "nothing"
-        ]
-        if not actions:
-            return hold(situation, "no operator's activity asks for a change"), {"changed": False}
+        current = situation.configuration.parallelism
+        wanted = situation.bounds.parallelism(
+            situation.topology,
+            {name: self._degree(current[name], activity[name], final[name]) for name in final},
+        )
+        acting = [name for name in final if wanted[name] != current[name]]
         overruled = tuple(
             f"{name}: local {local[name]} became {final[name]} because of what happens upstream"
             for name in final
             if final[name] != local[name]
         )
-        proposal = wish(situation, wanted, "; ".join(actions[:4]), causes=tuple(causes), rejected=overruled)
-        return proposal, {"changed": proposal.changes(situation.configuration)}
+        if not acting:
+            quiet = hold(situation, "no operator's activity asks for a change that its limits allow")
+            return replace(quiet, rejected=overruled), {"changed": False}
+        reason = "; ".join(f"{name} {final[name]} at activity {activity[name]:.2f}" for name in acting[:4])
+        causes = tuple(
+            self._cause(name, activity[name])
+            for name in final
+            if final[name] == local[name] and (final[name] == "out" or wanted[name] != current[name])
+        )
+        return wish(situation, wanted, reason, causes=causes, rejected=overruled), {"changed": True}
 
-    def _activity(self, situation: Situation, name: str) -> tuple[float, bool]:
-        """NdA of the next window, equations (1) to (6), and whether the arrivals rise."""
-        seconds, judged = situation.observation.seconds, situation.evaluation.operators[name]
-        parts, waiting = _arrivals(situation, name)
-        line = fit(range(len(parts)), parts)
-        shift = 0 if self.printed_equation else len(parts)
-        expected = sum(max(0.0, line.at(k + shift)) for k in range(len(parts))) + waiting
-        if judged.busy <= 0:
-            return 0.0, line.slope > 0
-        # Capacity as the execution model sees it: for queues it is degree * window / service time.
+    def _activity(self, situation: Situation) -> tuple[dict[str, float], dict[str, bool]]:
+        """NdA of every operator in the next window, equations (1) to (6), and whether its arrivals rise.
+
+        For queues capacity is degree * window / service time; the execution model knows it for stages too.
+        """
+        busy, rising = {}, {}
+        reach = visits(situation.topology)
+        for name in situation.topology.order:
+            parts, waiting = _arrivals(situation, name, reach[name])
+            line = fit(range(len(parts)), parts)
+            shift = 0 if self.printed_equation else len(parts)
+            expected = sum(max(0.0, line.at(k + shift)) for k in range(len(parts))) + waiting
+            # Service time by CPU: where threads share cores, the time measured now is not what a slot offers.
+            service = situation.evaluation.operators[name].cost_seconds / situation.kind.slot_cores
+            busy[name] = expected * service / situation.observation.seconds
+            rising[name] = line.slope > 1e-9 * max(1.0, abs(line.intercept))
         slots = sum(node.slots for node in situation.observation.nodes)
-        parallelism = situation.configuration.parallelism
-        used = situation.model.utilisation(situation.evaluation.busy, parallelism, slots)[name]
-        capacity = judged.demand / used * seconds
-        return expected / capacity, line.slope > 1e-9 * max(1.0, abs(line.intercept))
+        return situation.model.utilisation(busy, situation.configuration.parallelism, slots), rising
 
-    def _local(self, name: str, activity: float, rising: bool) -> tuple[Action, Cause | None]:
+    def _local(self, activity: float, rising: bool, shrinkable: bool = True) -> Action:
         """Table 1 of the paper."""
-        if activity > 1:
-            return "out", Cause("activity", name, activity, ">", 1.0)
-        if rising and activity > self.theta_max:
-            return "out", Cause("activity", name, activity, ">", self.theta_max)
-        if not rising and activity <= self.theta_min:
-            return "in", Cause("activity", name, activity, "<=", self.theta_min)
-        return "nothing", None
+        if activity > 1 or (rising and activity > self.theta_max):
+            return "out"
+        return "in" if shrinkable and not rising and activity <= self.theta_min else "nothing"
+
+    def _cause(self, name: str, activity: float) -> Cause:
+        """The threshold that the activity passed."""
+        if activity <= self.theta_min:
+            return Cause("activity", name, activity, "<=", self.theta_min)
+        return Cause("activity", name, activity, ">", 1.0 if activity > 1 else self.theta_max)
 
     @staticmethod
     def _global(situation: Situation, local: dict[str, Action]) -> dict[str, Action]:
@@ -116,15 +122,26 @@ class Autoscale(Policy):
         return max(degree + 1, ceil(degree * activity))
 
 
-def _arrivals(situation: Situation, name: str) -> tuple[tuple[float, ...], float]:
+def _queues_known(situation: Situation) -> bool:
+    """Whether rows that wait would show: at every operator, or where only the sources have a queue, there."""
+    measured = situation.observation.operators.values()
+    return situation.observation.application.backlog is not None or all(
+        one.waiting is not None for one in measured
+    )
+
+
+def _arrivals(situation: Situation, name: str, reach: float) -> tuple[tuple[float, ...], float]:
     """Rows offered to an operator in parts of the window, and rows waiting for it.
 
-    Where only the sources have a queue (Spark), theirs are passed on at the operator's rate.
+    Where only the sources have a queue (Spark), theirs are passed on at the operator's rate; where arrivals
+    were not told apart, the window is one part at the rate that the load asks for.
     """
-    measures = situation.observation.operators[name]
+    measures, demand = situation.observation.operators[name], situation.evaluation.operators[name].demand
+    whole = (demand * situation.observation.seconds,)
     if measures.waiting is not None:
-        return measures.arrivals or (measures.received or 0.0,), measures.waiting
+        received = whole if measures.received is None else (measures.received,)
+        return measures.arrivals or received, measures.waiting
     sources = [situation.observation.operators[source].arrivals for source in situation.topology.sources]
-    rate = situation.evaluation.operators[name].demand / situation.load if situation.load > 0 else 0.0
-    parts = tuple(rate * sum(rows) for rows in zip(*sources, strict=False)) or (0.0,)
-    return parts, rate * (situation.observation.application.backlog or 0.0)
+    rate = demand / situation.load if situation.load > 0 else reach
+    parts = tuple(rate * sum(rows) for rows in zip(*sources, strict=False))
+    return parts or whole, rate * (situation.observation.application.backlog or 0.0)

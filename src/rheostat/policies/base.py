@@ -49,13 +49,6 @@ class Situation:
         """Randomness that depends on nothing but the seed and the turn."""
         return random.Random(f"{self.seed}:{turn}")
 
-    def seconds_per_row(self, name: str) -> float:
-        """Useful time per row; the CPU cost stands in where the engine cannot tell waiting from working."""
-        measures = self.observation.operators[name]
-        if measures.busy_seconds and measures.processed:
-            return measures.busy_seconds / measures.processed
-        return self.evaluation.operators[name].cost_seconds / self.kind.slot_cores
-
     def nodes_for(self, parallelism: Mapping[str, int]) -> int:
         """The fewest nodes whose slots can run this parallelism."""
         return self.bounds.nodes(ceil(self.model.slots_for(parallelism) / self.kind.slots))
@@ -105,7 +98,11 @@ class Policy(ABC):
             what = ", ".join(situation.evaluation.missing[:3])
             return hold(situation, f"hold: not measured in this window: {what}"), memory
         proposal, memory = self.propose(situation, memory)
-        return replace(proposal, target=_bounded(situation, proposal.target)), memory
+        target = _bounded(situation, proposal.target)
+        reason = (
+            proposal.reason if target == proposal.target else f"{proposal.reason}; brought within the bounds"
+        )
+        return replace(proposal, target=target, reason=reason), memory
 
     def initial(self, start: Start) -> Configuration:
         """The configuration to start with: just enough for the first load, unless a policy says otherwise."""

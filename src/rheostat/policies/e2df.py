@@ -1,5 +1,6 @@
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from rheostat.analyze.execution import ceil
 from rheostat.model.configuration import Configuration, NodeKind
@@ -38,6 +39,8 @@ class E2df(Policy):
     def __post_init__(self) -> None:
         if not (0 < self.S_s_out <= 1 and 0 < self.c < 1 and self.C_r >= 0 and self.R_init >= 1):
             raise ValueError("S_s_out must be in (0, 1], c in (0, 1), C_r at least 0, R_init at least 1")
+        if min(self.U_low, self.handshake_seconds, self.tokens_per_hour) < 0:
+            raise ValueError("U_low, handshake_seconds and tokens_per_hour must be at least 0")
 
     def initial(self, start: Start) -> Configuration:
         """One replica of each operator, balanced over R_init nodes (section 4.2)."""
@@ -52,7 +55,7 @@ class E2df(Policy):
         asked = dict(memory.get("asked", {}))
         if turn % 2 == 0:
             self._infrastructure_level(situation, view, asked)
-        memory = {"turn": turn + 1, "asked": asked, "tokens": view.tokens}
+        memory = {"turn": turn + 1, "asked": asked, "tokens": view.tokens, "now": situation.now}
         hidden = tuple(sorted(node for node, state in asked.items() if state[1] == "asked"))
         placement = Placement(
             tuple(view.put), tuple(view.take), tuple(view.add), tuple(view.remove), hidden, keep=True
@@ -75,13 +78,11 @@ class E2df(Policy):
 
     def _application_level(self, situation: Situation, view: "_View", turn: int, memory: Memory) -> None:
         """Every OM proposes on the same view; the AM grants in topology order what nobody took before."""
-        view.tokens = self._tokens(memory)
+        view.tokens = self._tokens(situation, memory)
         chance = situation.chance(turn)
-        claims = {
-            name: self._om_node(situation, view, name, chance.random()) for name in situation.topology.order
-        }
-        for name in situation.topology.order:
-            replicas = _replicas(situation, name)
+        replicas_of = {name: _replicas(situation, name) for name in situation.topology.order}
+        claims = {name: _om_node(view, replicas, chance.random()) for name, replicas in replicas_of.items()}
+        for name, replicas in replicas_of.items():
             used = [replica.utilisation or 0.0 for replica in replicas]
             count, bounds = len(used), situation.topology.operator(name)
             if max(used) > self.S_s_out and count < bounds.max_parallelism:
@@ -95,27 +96,18 @@ class E2df(Policy):
                 victim = busiest[int(chance.random() * len(busiest))]
                 self._grant_in(view, name, victim.node, cause)
 
-    def _om_node(self, situation: Situation, view: "_View", name: str, draw: float) -> str | None:
-        """The least used node with a free slot in the operator's own region; chance decides among equals."""
-        regions = {view.nodes[r.node].region for r in _replicas(situation, name) if r.node in view.nodes}
-        free = [n for n in view.nodes.values() if view.free(n) > 0 and (not regions or n.region in regions)]
-        if not free:
-            return None
-        least = min(node.cpu or 0.0 for node in free)
-        equal = [node for node in free if (node.cpu or 0.0) <= least]
-        return equal[int(draw * len(equal))].name
-
     def _grant_out(
         self, situation: Situation, view: "_View", name: str, node: str | None, cause: Cause
     ) -> None:
         if situation.model.name == "staged":
-            # Stages share the slots: only the widest one's next instance claims a slot.
-            wider = situation.model.slots_for({**view.parallelism, name: view.parallelism[name] + 1})
-            if wider <= sum(node.slots for node in view.nodes.values()):
+            # Stages share the slots, so an instance claims one only in the widest stage.
+            if view.parallelism[name] >= view.slots:
+                view.rejected.append(f"one more {name}: no free slot")
+            elif not view.pay():
+                view.rejected.append(f"one more {name}: no token left")
+            else:
                 view.parallelism[name] += 1
                 view.say(f"one more {name}: {cause}", cause)
-            else:
-                view.rejected.append(f"one more {name}: no free slot")
             return
         if node is None or view.free(view.nodes[node]) <= 0:
             why = (
@@ -124,7 +116,7 @@ class E2df(Policy):
             view.rejected.append(f"one more {name}: {why}")
             return
         if not view.pay():
-            view.rejected.append(f"one more {name}: no token left this hour")
+            view.rejected.append(f"one more {name}: no token left")
             return
         view.parallelism[name] += 1
         view.put.append((name, node))
@@ -133,7 +125,7 @@ class E2df(Policy):
 
     def _grant_in(self, view: "_View", name: str, node: str, cause: Cause) -> None:
         if not view.pay():
-            view.rejected.append(f"one less {name}: no token left this hour")
+            view.rejected.append(f"one less {name}: no token left")
             return
         view.parallelism[name] -= 1
         if node in view.nodes:
@@ -141,11 +133,15 @@ class E2df(Policy):
             view.taken[node] -= 1
         view.say(f"one less {name}: {cause}", cause)
 
-    def _tokens(self, memory: Memory) -> float | None:
+    def _tokens(self, situation: Situation, memory: Memory) -> float | None:
+        """The bucket holds an hour's tokens, at least one; it starts full and fills with time."""
         if not self.tokens_per_hour:
             return None
-        bucket = float(memory.get("tokens") or 0.0) + self.tokens_per_hour * self.period_seconds / 3600
-        return min(bucket, self.tokens_per_hour)
+        size = max(1.0, self.tokens_per_hour)
+        left = memory.get("tokens")
+        if left is None:
+            return size
+        return min(size, float(left) + self.tokens_per_hour * (situation.now - float(memory["now"])) / 3600)
 
     def _infrastructure_level(
         self, situation: Situation, view: "_View", asked: dict[str, list[object]]
@@ -172,45 +168,58 @@ class E2df(Policy):
                 view.add += [(kind.name, region)] * min(missing, room)
                 view.say(f"{min(missing, room)} nodes more: {cause}", cause)
             else:
-                self._return_nodes(situation, view, nodes, region, free)
-            self._ask_to_empty(situation, view, nodes, asked)
+                free = self._return_nodes(situation, view, nodes, region, free)
+                self._ask_to_empty(situation, view, open_nodes, free, asked)
 
     def _return_nodes(
         self, situation: Situation, view: "_View", nodes: list[NodeMeasures], region: str, free: int
-    ) -> None:
-        left = situation.configuration.nodes + len(view.add) - len(view.remove)
+    ) -> int:
+        """End empty nodes, the youngest first, while C_r stays free without them; say what stays free."""
         for node in reversed(nodes):
-            empty = not view.occupied(node)
-            if (
-                empty
-                and free - node.slots >= self.C_r
-                and left > situation.bounds.min_nodes
-                and node.name not in view.remove
-            ):
-                cause = Cause("free slots", region, free, ">", self.C_r)
+            left = situation.configuration.nodes + len(view.add) - len(view.remove)
+            without = free - view.free(node)  # a hidden node counts for nothing already
+            if not view.occupied(node) and without >= self.C_r and left > situation.bounds.min_nodes:
+                cause = Cause("free slots without it", region, without, ">=", self.C_r)
                 view.remove.append(node.name)
                 view.say(f"{node.name} returned: empty, and {cause}", cause)
-                free, left = free - node.slots, left - 1
+                free = without
+        return free
 
     def _ask_to_empty(
-        self, situation: Situation, view: "_View", nodes: list[NodeMeasures], asked: dict[str, list[object]]
+        self,
+        situation: Situation,
+        view: "_View",
+        nodes: list[NodeMeasures],
+        free: int,
+        asked: dict[str, list[object]],
     ) -> None:
-        """The hand-shake's first half: hide an under-used node and ask the AM to move its replicas away."""
+        """The hand-shake's first half: hide an under-used node and ask the AM to move its replicas away.
+
+        Only while the region would keep C_r free without the node: else emptying it would add another.
+        """
         for node in nodes:
-            under_used = node.cpu is not None and node.cpu <= self.U_low
-            if under_used and node.instances and view.occupied(node) and node.name not in asked:
+            under_used = self._under_used(node) and node.instances and view.occupied(node)
+            if under_used and node.name not in asked and free - node.slots >= self.C_r:
                 asked[node.name] = [situation.now, "asked"]
+                free -= node.slots
+
+    def _under_used(self, node: NodeMeasures) -> bool:
+        return node.cpu is not None and node.cpu <= self.U_low
 
     def _answer_handshakes(self, situation: Situation, view: "_View", asked: dict[str, list[object]]) -> None:
         """The second half: the AM moves replicas onto nodes in use, or the IM gives up after a while."""
+        ended, rooms = Counter(view.take), _rooms(view, asked)
         for name, (since, state) in list(asked.items()):
             node = view.nodes.get(name)
             if node is None:
                 del asked[name]
                 continue
             age = situation.now - float(since)  # type: ignore[arg-type]
-            if state == "asked" and self._move_away(view, node):
-                cause = Cause("CPU", name, node.cpu or 0.0, "<=", max(self.U_low, node.cpu or 0.0))
+            if state == "asked" and not self._under_used(node):
+                del asked[name]
+                view.rejected.append(f"emptying {name}: it is not under-used any more")
+            elif state == "asked" and _move_away(view, node, ended, rooms[node.region]):
+                cause = Cause("CPU", name, node.cpu or 0.0, "<=", self.U_low)
                 view.say(f"{name} emptied to be returned: {cause}", cause)
                 del asked[name]
             elif state == "asked" and age >= self.handshake_seconds:
@@ -221,31 +230,38 @@ class E2df(Policy):
             elif state == "cancelled" and age >= self.handshake_seconds:
                 del asked[name]
 
-    @staticmethod
-    def _move_away(view: "_View", node: NodeMeasures) -> bool:
-        """Move a node's replicas onto others that already host some; onto an empty one would gain nothing."""
-        moves: list[tuple[str, str]] = []
-        room = {
-            other.name: view.free(other)
-            for other in view.nodes.values()
-            if other.name != node.name
-            and view.occupied(other)
-            and not other.hidden
-            and other.region == node.region
-        }
-        for operator, count in node.instances.items():
-            for _ in range(count):
-                target = max(room, key=lambda name: (room[name], name), default=None)
-                if target is None or room[target] <= 0:
-                    return False
-                room[target] -= 1
-                moves.append((operator, target))
-        for operator, target in moves:
-            view.take.append((operator, node.name))
-            view.put.append((operator, target))
-            view.taken[target] += 1
-            view.taken[node.name] -= 1
-        return True
+
+def _rooms(view: "_View", asked: dict[str, list[object]]) -> dict[str, dict[str, int]]:
+    """Free slots by region, the least used node first; moving onto an empty node would gain nothing."""
+    rooms: dict[str, dict[str, int]] = {node.region: {} for node in view.nodes.values()}
+    for node in sorted(view.nodes.values(), key=lambda node: node.cpu or 0.0):
+        leaving = node.name in asked and asked[node.name][1] == "asked"
+        if view.occupied(node) and view.free(node) > 0 and not leaving:
+            rooms[node.region][node.name] = view.free(node)
+    return rooms
+
+
+def _move_away(
+    view: "_View", node: NodeMeasures, ended: Counter[tuple[str, str]], room: dict[str, int]
+) -> bool:
+    """Move all replicas of a node, but those that the AM ended this turn, onto nodes with room; or none."""
+    replicas = [
+        operator
+        for operator, count in node.instances.items()
+        for _ in range(count - ended[(operator, node.name)])
+    ]
+    if sum(room.values()) < len(replicas):
+        return False
+    for operator in replicas:
+        target = next(iter(room))
+        room[target] -= 1
+        if not room[target]:
+            del room[target]
+        view.take.append((operator, node.name))
+        view.put.append((operator, target))
+        view.taken[target] += 1
+        view.taken[node.name] -= 1
+    return True
 
 
 @dataclass
@@ -265,6 +281,8 @@ class _View:
     rejected: list[str] = field(default_factory=list)
     tokens: float | None = None
 
+    _least: dict[frozenset[str], list[str]] = field(default_factory=dict)
+
     @classmethod
     def of(cls, situation: Situation) -> "_View":
         nodes = {node.name: node for node in situation.observation.nodes}
@@ -278,6 +296,25 @@ class _View:
                 assigned[name] = min(left, node.slots)
                 left -= assigned[name]
         return cls(nodes, assigned, parallelism)
+
+    @cached_property
+    def slots(self) -> int:
+        return sum(node.slots for node in self.nodes.values())
+
+    def least_used(self, regions: frozenset[str]) -> list[str]:
+        """The equally least used nodes with a free slot in these regions (in all of them, if none is known).
+
+        Every OM asks before anything is granted, so one answer serves all operators of a region.
+        """
+        if regions not in self._least:
+            free = [
+                node
+                for node in self.nodes.values()
+                if self.free(node) > 0 and (not regions or node.region in regions)
+            ]
+            least = min((node.cpu or 0.0 for node in free), default=0.0)
+            self._least[regions] = [node.name for node in free if (node.cpu or 0.0) <= least]
+        return self._least[regions]
 
     def occupied(self, node: NodeMeasures) -> bool:
         """Whether it hosts replicas after what was granted this turn."""
@@ -307,6 +344,13 @@ def _replicas(situation: Situation, name: str) -> tuple[InstanceMeasures, ...]:
         return measures.instances
     used = situation.evaluation.operators[name].utilisation
     return (InstanceMeasures(node="", utilisation=used),) * max(1, measures.parallelism)
+
+
+def _om_node(view: _View, replicas: tuple[InstanceMeasures, ...], draw: float) -> str | None:
+    """The least used node of the operator's own region; chance decides among equals."""
+    own = frozenset(view.nodes[replica.node].region for replica in replicas if replica.node in view.nodes)
+    equal = view.least_used(own)
+    return equal[int(draw * len(equal))] if equal else None
 
 
 def _smallest(kinds: tuple[NodeKind, ...]) -> NodeKind:

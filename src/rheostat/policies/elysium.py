@@ -1,4 +1,5 @@
 from dataclasses import dataclass
+from math import floor
 
 import numpy as np
 
@@ -35,7 +36,7 @@ class Elysium(Policy):
     profile: str = "linear"
     proactive: bool = False
     horizon_minutes: float = 5.0
-    n_ilp: int = 10  # past minutes that the forecast looks at
+    n_ilp: int = 10  # past windows that the forecast looks at
 
     info = Info(
         "elysium", "operators and nodes, independently", "reactive or proactive", "P2 ELYSIUM, Algorithm 1"
@@ -46,6 +47,8 @@ class Elysium(Policy):
             raise ValueError("profile must be linear or exact")
         if not 0 <= self.core_min_thr < self.core_max_thr or self.cpu_max_thr <= 0:
             raise ValueError("thresholds must satisfy 0 <= core_min_thr < core_max_thr and cpu_max_thr > 0")
+        if self.n_ilp < 3 or self.horizon_minutes < 0:
+            raise ValueError("n_ilp must be at least 3 and horizon_minutes not negative")
 
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
         profiler = Profiler(memory.get("profile"))
@@ -108,13 +111,11 @@ class Elysium(Policy):
         wanted = situation.bounds.parallelism(
             situation.topology, situation.model.parallelism_for(busy, self.core_max_thr)
         )
-        if situation.model.name == "staged":
+        if situation.model.name == "staged" or not self.core_min_thr:
             return wanted  # stages share the slots, so there is no instance of an operator's own to under-use
         for name, count in wanted.items():
-            enough = max(
-                situation.topology.operator(name).min_parallelism, int(busy[name] / self.core_min_thr), 1
-            )
-            wanted[name] = min(count, enough)
+            used = floor(busy[name] / self.core_min_thr + 1e-9)  # as many would each be at core_min
+            wanted[name] = min(count, max(situation.topology.operator(name).min_parallelism, used, 1))
         return wanted
 
     def _nodes(

@@ -85,7 +85,9 @@ class Joint(Policy):
         """The busiest instance's CPU as measured, so a queue that is being worked off counts as stress."""
         instances = situation.observation.operators[name].instances
         measured = [one.utilisation for one in instances if one.utilisation is not None]
-        return max(measured) if measured else situation.evaluation.operators[name].utilisation
+        if not measured or len(measured) < len(instances):  # the unknown one may be the busiest
+            return situation.evaluation.operators[name].utilisation
+        return max(measured)
 
     @staticmethod
     def _enough(situation: Situation, parallelism: Mapping[str, int], nodes: int) -> int:

@@ -1,4 +1,5 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ from rheostat.analyze.trend import fit
 from rheostat.model.configuration import Configuration
 from rheostat.model.decision import Cause, Placement, Proposal, Relation
 from rheostat.policies.base import Info, Memory, Policy, Situation, Start, hold, wish
-from rheostat.workloads import parse_curve
+from rheostat.workloads import Curve, parse_curve
 
 NOISE = 0.02  # differences of this part of a load or level mean nothing
 
@@ -36,7 +37,7 @@ class Multilevel(Policy):
     overloaded: float = 0.9  # a node's CPU or memory above this takes no more instances
     observations: int = 3  # samples in a trend, when monitoring is more frequent than once a minute
     delta_load: float = 0.0  # rows/s between levels; 0: a quarter of what one bottleneck instance serves
-    containers: str = "slot,node"  # the order in which to provision; "node": machines only
+    containers: str = "slot+node"  # the order in which to provision; "node": machines only
     map: str = ""
     schedule: str = ""
     lead_seconds: float = 120.0
@@ -45,14 +46,25 @@ class Multilevel(Policy):
     info = Info("multilevel", "all, cheapest container first", "reactive or proactive", "P0 Multi-level")
 
     def __post_init__(self) -> None:
-        if self.containers.replace(" ", "") not in ("slot,node", "node"):
-            raise ValueError("containers must be 'slot,node' or 'node'")
+        if self.containers.strip() not in ("slot+node", "node"):
+            raise ValueError("containers must be 'slot+node' or 'node'")
         if not 0 < self.minHealth <= 1 or self.observations < 3 or self.delta_load < 0:
             raise ValueError("minHealth must be in (0, 1], observations at least 3, delta_load not negative")
-        if self.map:
-            load_map(Path(self.map))
-        if self.schedule:
-            parse_curve(self.schedule)
+        if self.band < 0 or self.lead_seconds < 0 or not 0 < self.overloaded <= 1:
+            raise ValueError("overloaded must be in (0, 1], band and lead_seconds not negative")
+        _ = self._levels, self._curve  # read once, and now: a mistake in them is the user's, not the loop's
+
+    @cached_property
+    def _levels(self) -> tuple[Level, ...]:
+        return load_map(Path(self.map)) if self.map else ()
+
+    @cached_property
+    def _curve(self) -> Curve | None:
+        return parse_curve(self.schedule) if self.schedule else None
+
+    @property
+    def _nodes_only(self) -> bool:
+        return self.containers.strip() == "node"
 
     def initial(self, start: Start) -> Configuration:
         """One instance of each operator on as few machines as take them (section 5.2)."""
@@ -61,12 +73,15 @@ class Multilevel(Policy):
         return Configuration(few.parallelism, nodes * start.kinds[0].executors, nodes)
 
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
+        stranger = self._stranger(situation)
+        if stranger:
+            return hold(situation, f"hold: the map names {stranger!r}, which is no operator here"), memory
         history = [*memory.get("loads", []), [situation.now, situation.load]][-self.observations :]
         learned = self._learn(situation, memory)
-        load, slope = self._trend(situation, history)
+        load, rising = self._trend(situation, history)
         alert, word = None, "load"
-        if self.schedule:
-            load, alert, word = self._expected(situation, load)
+        if self._curve:
+            load, alert, word = self._expected(situation, self._curve, load)
         level = self._level(situation, load, learned)
         memory = {"loads": history, **learned}
 
@@ -74,18 +89,16 @@ class Multilevel(Policy):
         current = situation.configuration.parallelism
         if congested and all(level.parallelism[name] <= current[name] for name in current):
             return self._heal(situation, congested, alert), memory
+        quiet = f"{word} {load:,.0f} is within the present level"
+        if (rising or congested) and word == "load":
+            level = _no_smaller(level, situation.configuration)
+            quiet = f"{word} {load:,.0f} asks for no more; nothing shrinks while it may rise or is not served"
         if dict(current) == dict(level.parallelism) and situation.configuration.nodes == level.nodes:
-            return self._alerting(
-                hold(situation, f"{word} {load:,.0f} is within the present level"), alert
-            ), memory
-        shrinks = sum(level.parallelism.values()) < sum(current.values())
-        if shrinks and (slope > 0 or congested) and word == "load":
-            return hold(
-                situation, f"{word} {load:,.0f} would fit a smaller level, but it still rises"
-            ), memory
+            return replace(hold(situation, quiet), alert=alert), memory
         relation: Relation = "<=" if load <= level.load else ">"
         cause = Cause(word, situation.topology.name, load, relation, level.load)
-        reason = f"{word} {load:,.0f} rows/s belongs to the level up to {level.load:,.0f}"
+        belongs = "belongs to" if load <= level.load * (1 + NOISE) else "is above"
+        reason = f"{word} {load:,.0f} rows/s {belongs} the level up to {level.load:,.0f}"
         # More nodes and no new instances to put there: only then do running instances move.
         moves = level.nodes > situation.configuration.nodes and all(
             count <= current[name] for name, count in level.parallelism.items()
@@ -101,19 +114,20 @@ class Multilevel(Policy):
             alert=alert,
         ), memory
 
-    def _trend(self, situation: Situation, history: list[list[float]]) -> tuple[float, float]:
-        """Frequent samples vary too much to act on one: the fitted line's value now, and its slope."""
-        if situation.observation.seconds >= 60 or len(history) < self.observations:
-            return situation.load, 0.0
+    def _trend(self, situation: Situation, history: list[list[float]]) -> tuple[float, bool]:
+        """Frequent samples vary too much to act on one: the fitted line's value now, and whether it rises."""
+        if situation.observation.seconds >= 60:
+            return situation.load, False
+        if len(history) < self.observations:
+            return situation.load, True  # too few to know, so nothing shrinks yet
         line = fit([time for time, _ in history], [load for _, load in history])
         lowest, highest = min(load for _, load in history), max(load for _, load in history)
-        rising = line.slope if highest - lowest > NOISE * situation.load else 0.0
+        rising = line.slope > 0 and highest - lowest > NOISE * situation.load
         # After a jump the line overshoots what was ever seen.
         return min(highest, max(lowest, line.at(situation.now))), rising
 
-    def _expected(self, situation: Situation, load: float) -> tuple[float, str | None, str]:
+    def _expected(self, situation: Situation, curve: Curve, load: float) -> tuple[float, str | None, str]:
         """The schedule's highest load from now until the lead time, while the present one is as expected."""
-        curve = parse_curve(self.schedule)
         period = max(curve.duration_seconds, 1.0)
         expected = curve.at(situation.now % period)
         if abs(load - expected) > self.band * max(expected, 1e-9):
@@ -129,14 +143,13 @@ class Multilevel(Policy):
                 mean = per_row.get(name, 0.0)
                 per_row[name] = mean + (busy / situation.load - mean) / (windows + 1)
             windows += 1
-            step = step or self.delta_load or 0.25 / max(*per_row.values(), 1e-12)
+            step = self.delta_load or step or 0.25 / max(*per_row.values(), 1e-12)
         return {"windows": windows, "per_row": per_row, "step": step}
 
     def _level(self, situation: Situation, load: float, learned: dict[str, Any]) -> Level:
         current = situation.configuration
-        if self.map:
-            levels = load_map(Path(self.map))
-            found = next((level for level in levels if load <= level.load), levels[-1])
+        if self._levels:
+            found = next((level for level in self._levels if load <= level.load), self._levels[-1])
         elif not learned["windows"]:
             found = Level(load, current.parallelism, current.nodes)
         else:
@@ -148,18 +161,29 @@ class Multilevel(Policy):
                 situation.kind,
                 target=self.minHealth,
                 node_limit=self.overloaded,
-                nodes_only=self.containers == "node",
+                nodes_only=self._nodes_only,
             )
         wanted = situation.bounds.parallelism(
             situation.topology, {**current.parallelism, **found.parallelism}
         )
-        return Level(found.load, wanted, situation.bounds.nodes(found.nodes))
+        # Where an operator's own limit caps it, nodes beyond one per instance would stay empty.
+        nodes = min(found.nodes, situation.model.slots_for(wanted))
+        return Level(found.load, wanted, situation.bounds.nodes(nodes))
+
+    def _stranger(self, situation: Situation) -> str | None:
+        """A name in the map that the topology does not have: it was made for another application."""
+        known = set(situation.topology.names)
+        return next((name for level in self._levels for name in level.parallelism if name not in known), None)
 
     def _congested(self, situation: Situation) -> str | None:
-        """The congested operator nearest to the sources (Algorithm 1, line 8)."""
+        """The congested operator nearest to the sources (Algorithm 1, line 8) that may still grow."""
         names = sorted(situation.topology.names, key=situation.topology.depth.__getitem__)
-        judged = situation.evaluation.operators
-        return next((name for name in names if judged[name].health < self.minHealth), None)
+        judged, current = situation.evaluation.operators, situation.configuration.parallelism
+        for name in names:
+            may_grow = current[name] < situation.topology.operator(name).max_parallelism
+            if may_grow and judged[name].health < self.minHealth:
+                return name
+        return None
 
     def _heal(self, situation: Situation, name: str, alert: str | None) -> Proposal:
         """Algorithm 2 on one operator: the map says enough, the measures say otherwise."""
@@ -173,7 +197,7 @@ class Multilevel(Policy):
         )
         slots = sum(node.slots for node in situation.observation.nodes)
         hard = not situation.model.oversubscribes and situation.model.slots_for(wanted) > slots
-        nodes += 1 if full or hard or self.containers == "node" else 0
+        nodes += 1 if full or hard or self._nodes_only else 0
         place = Placement(keep=True)
         return wish(
             situation,
@@ -185,6 +209,8 @@ class Multilevel(Policy):
             alert=alert,
         )
 
-    @staticmethod
-    def _alerting(proposal: Proposal, alert: str | None) -> Proposal:
-        return Proposal(proposal.target, proposal.reason, proposal.causes, alert=alert) if alert else proposal
+
+def _no_smaller(level: Level, current: Configuration) -> Level:
+    """The level, but with nothing less than there is."""
+    parallelism = {name: max(count, current.parallelism[name]) for name, count in level.parallelism.items()}
+    return replace(level, parallelism=parallelism, nodes=max(level.nodes, current.nodes))

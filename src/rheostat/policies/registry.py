@@ -33,13 +33,19 @@ def build(spec: str) -> Policy:
     if name not in known:
         raise UserError(f"unknown policy {name!r}{nearest(name, known)}")
     kind: type[Policy] = known[name].load()
-    values: dict[str, Any] = dict(
-        _pair(kind, name, text) for text in split_top(parameters or "") if text.strip()
-    )
+    values: dict[str, Any] = {}
+    for text in filter(str.strip, split_top(parameters or "")):
+        key, value = _pair(kind, name, text)
+        if key in values:
+            raise UserError(f"policy {name!r}: {key} is stated twice")
+        values[key] = value
     try:
-        return kind(**values)
+        policy = kind(**values)
     except ValueError as error:
         raise UserError(f"policy {name!r}: {error}") from None
+    if policy.period_seconds <= 0:
+        raise UserError(f"policy {name!r}: period_seconds must be positive")
+    return policy
 
 
 def split_top(text: str) -> list[str]:
@@ -80,7 +86,8 @@ def _value(wanted: object, name: str, key: str, raw: str) -> object:
         try:
             value = int(raw) if wanted is int else float(raw)
         except ValueError:
-            raise UserError(f"policy {name!r}: {key} must be a number, not {raw!r}") from None
+            what = "a whole number" if wanted is int else "a number"
+            raise UserError(f"policy {name!r}: {key} must be {what}, not {raw!r}") from None
         if not math.isfinite(value):
             raise UserError(f"policy {name!r}: {key} must be finite")
         return value

@@ -1,0 +1,64 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rheostat.analyze.execution import ExecutionModel, Pipelined, Staged, Storm, ceil
+
+BUSY = {"lines": 0.5, "split": 1.5, "count": 3.0}
+MODELS = [Pipelined(), Storm(), Staged(10.0, 0.1)]
+
+
+def test_pipelined_utilisation_is_work_over_instances_whatever_the_slots() -> None:
+    used = Pipelined().utilisation(BUSY, {"lines": 1, "split": 2, "count": 2}, slots=1)
+    assert used == {"lines": 0.5, "split": 0.75, "count": 1.5}
+
+
+def test_staged_stages_share_all_slots_in_turn() -> None:
+    # sum of busy_i / min(p_i, S) + o / T = 0.5/1 + 1.5/2 + 3/4 + 3 * 0.2/10
+    used = Staged(10.0, 0.2).utilisation(BUSY, {"lines": 1, "split": 2, "count": 8}, slots=4)
+    assert used == pytest.approx(dict.fromkeys(BUSY, 0.5 + 0.75 + 0.75 + 0.06))
+
+
+def test_staged_parallelism_beyond_the_slots_brings_nothing() -> None:
+    model = Staged()
+    few, many = dict.fromkeys(BUSY, 4), dict.fromkeys(BUSY, 400)
+    assert model.utilisation(BUSY, few, 4) == model.utilisation(BUSY, many, 4)
+
+
+def test_the_smallest_parallelism_meets_the_target_exactly() -> None:
+    assert Pipelined().parallelism_for(BUSY, 0.5) == {"lines": 1, "split": 3, "count": 6}
+    # 5 busy slots in the 0.75 - 3 * 0.5/10 = 0.6 of the interval that is left
+    assert Staged(10.0, 0.5).parallelism_for(BUSY, 0.75) == dict.fromkeys(BUSY, 9)
+
+
+def test_no_load_needs_one_instance_of_each() -> None:
+    for model in MODELS:
+        assert model.parallelism_for(dict.fromkeys(BUSY, 0.0), 0.8) == dict.fromkeys(BUSY, 1)
+
+
+def test_where_overheads_alone_fill_the_interval_more_slots_cannot_help() -> None:
+    assert Staged(1.0, 0.5).parallelism_for(BUSY, 0.8) == dict.fromkeys(BUSY, 1)
+
+
+def test_slots_are_one_per_instance_or_those_of_the_widest_stage() -> None:
+    parallelism = {"lines": 1, "split": 4, "count": 2}
+    assert [model.slots_for(parallelism) for model in MODELS] == [7, 7, 4]
+
+
+def test_only_storm_may_share_slots() -> None:
+    assert [model.oversubscribes for model in MODELS] == [False, True, False]
+    assert [model.name for model in MODELS] == ["pipelined", "storm", "staged"]
+
+
+def test_rounding_up_forgives_floating_point_dust() -> None:
+    assert [ceil(value) for value in (0.0, 0.3 / 0.1, 3.0000000001, 3.001, 2.999)] == [0, 3, 3, 4, 3]
+
+
+@given(st.lists(st.floats(0, 50), min_size=3, max_size=3), st.floats(0.2, 1.0), st.sampled_from(MODELS))
+def test_the_parallelism_for_a_target_reaches_it(
+    work: list[float], target: float, model: ExecutionModel
+) -> None:
+    busy = dict(zip(BUSY, work, strict=True))
+    chosen = model.parallelism_for(busy, target)
+    used = model.utilisation(busy, chosen, model.slots_for(chosen))
+    assert max(used.values()) <= target + 1e-6

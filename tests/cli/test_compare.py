@@ -1,0 +1,108 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commands import call, process, refused
+
+CURVE = "step:duration=10m:low=100:high=600"
+HEADINGS = "degraded lag p99 lag saved x oracle changes settling overshoot"
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def compare(policies: str, *more: str, curve: str = CURVE) -> int:
+    return call("compare", "-t", "linear", "-c", curve, "-p", policies, *more)
+
+
+def test_policies_are_judged_on_the_same_load(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare("static, static(provision=min), threshold", "--json", "--out", "made") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert list(told["policies"]) == ["static", "static(provision=min)", "threshold"]
+    measures = told["policies"]
+    assert measures["static"]["reconfigurations"] == 0
+    assert measures["static"]["nodes_saved"] == 0.0
+    assert measures["static(provision=min)"]["nodes_saved"] > 0
+    assert measures["static(provision=min)"]["mean_lag_seconds"] > measures["static"]["mean_lag_seconds"]
+    assert measures["threshold"]["reconfigurations"] > 0
+    assert [Path(plot).name for plot in told["plots"]] == ["comparison.png", "comparison.svg"]
+    assert Path(told["plots"][0]).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_table_keeps_its_nine_headings_at_80_columns_whatever_the_names(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert compare("static,threshold,ds2(restart_time=5,utilization_target=0.7)") == 0
+    told = capsys.readouterr()
+    lines = told.out.splitlines()
+    assert " ".join(lines[1].split()) == f"policy {HEADINGS}"
+    assert max(map(len, lines)) <= 80
+    assert told.err == ""
+    assert "plot: comparison/comparison.png and comparison.svg" in told.out
+
+
+def test_a_run_without_steps_has_no_settling_time(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare("static", "--json", curve="constant:duration=2m") == 0
+    assert json.loads(capsys.readouterr().out)["policies"]["static"]["settling_seconds"] is None
+
+
+@pytest.mark.parametrize(
+    ("policies", "said"),
+    [
+        ("", "names none"),
+        (" , ,", "names none"),
+        ("static,static", "names one twice"),
+        ("static,elysum", "did you mean 'elysium'?"),
+        ("static,ds2(", "cannot read policy"),
+        ("static)),((ds2", "cannot read policy"),
+        ("static,ds2(period_seconds=0)", "period_seconds"),
+        ("static,multilevel(containers=pods)", "containers must be"),
+    ],
+)
+def test_bad_policies_are_refused_before_anything_is_written(
+    policies: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in refused(capsys, "compare", "-t", "linear", "-c", CURVE, "-p", policies)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["-t", "nowhere.yaml"], "nowhere.yaml"),
+        (["-c", "constant:rate=-1"], "rate"),
+        (["-m", "batch"], "unknown mode"),
+        (["--nodes", "1:1"], "instances need one each"),
+        (["--node", "cores=0"], "--node cores"),
+        (["--set", "what=1"], "unknown setting"),
+    ],
+)
+def test_a_bad_world_is_refused_before_anything_is_written(
+    more: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = {"-t": "linear", "-c": CURVE, "-p": "static,ds2", **dict([more])}
+    assert said in refused(capsys, "compare", *(word for pair in options.items() for word in pair))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("out", ["file", "file/inside", "/proc/nowhere"])
+def test_a_folder_that_cannot_be_made_is_refused(out: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("file").write_text("precious")
+    line = refused(capsys, "compare", "-t", "linear", "-c", CURVE, "-p", "static", "-o", out)
+    assert "cannot be made" in line
+
+
+def test_a_file_system_that_takes_no_files_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    line = refused(capsys, "compare", "-t", "linear", "-c", CURVE, "-p", "static", "-o", "/proc")
+    assert "/proc" in line
+
+
+def test_a_real_process_ends_well_when_its_reader_leaves(tmp_path: Path) -> None:
+    line = f"set -o pipefail; rheostat compare -t linear -c {CURVE} -p static,ds2 | head -1"
+    done = process(line, tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("linear under step")

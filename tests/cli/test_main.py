@@ -1,0 +1,81 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from rheostat import __version__
+from tests.cli.commands import call, process, refused
+
+COMMANDS = ["topology", "allocate", "policies", "simulate", "compare", "load"]
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS, "load show", "load list", "load write"])
+def test_every_help_has_an_example_and_fits_80_columns(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert call(*command.split(), "--help") == 0
+    told = capsys.readouterr()
+    assert "Example: rheostat" in told.out
+    assert told.err == ""
+    assert max(map(len, told.out.splitlines())) <= 80
+    assert "…" not in told.out
+
+
+def test_rheostat_alone_prints_its_help_and_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call() == 0
+    shown = capsys.readouterr().out
+    assert all(command in shown for command in COMMANDS)
+
+
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("--version") == 0
+    assert capsys.readouterr().out.strip() == __version__
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["bogus"], "No such command 'bogus'. See --help."),
+        (["--bogus"], "No such option: --bogus. See --help."),
+        (["topology"], "Missing argument 'file'. See --help."),
+        (["topology", "a", "b"], "unexpected extra argument"),
+        (["simulate"], "Missing option"),
+        (["compare", "-t"], "requires an argument"),
+        (["topology", "linear", "--load", "much"], "--load"),
+        (["topology", "\x1b[31m\x07.json"], "?[31m?.json: cannot be read"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in refused(capsys, *arguments)
+
+
+@pytest.mark.parametrize("command", ["policies", "policies --json", "load list", "topology wordcount"])
+def test_a_reader_that_has_seen_enough_is_no_error(command: str, tmp_path: Path) -> None:
+    done = process(f"set -o pipefail; rheostat {command} | head -c 1", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    gone = process(f"set -o pipefail; rheostat {command} | true", tmp_path)
+    assert (gone.returncode, gone.stderr) == (0, "")
+
+
+def test_a_full_disk_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
+    done = process("rheostat policies > /dev/full", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == "rheostat: cannot write the output: No space left on device\n"
+
+
+def test_a_terminal_that_knows_ascii_only_gets_question_marks(tmp_path: Path) -> None:
+    done = process("rheostat topology wordcount", tmp_path, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert "1,000 rows/s ? split" in done.stdout
+
+
+def test_colours_are_used_on_request_and_never_with_no_color(tmp_path: Path) -> None:
+    assert "\x1b[1m" in process("rheostat policies", tmp_path, FORCE_COLOR="1").stdout
+    for setting in ({}, {"NO_COLOR": "1"}):
+        assert "\x1b" not in process("rheostat policies", tmp_path, **setting).stdout
+    coloured = process("rheostat policies --json", tmp_path, FORCE_COLOR="1")
+    assert "\x1b" not in coloured.stdout
+    assert json.loads(coloured.stdout)

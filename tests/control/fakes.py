@@ -1,0 +1,78 @@
+"""A hand-written engine and clock: `words` of rheostat.policies.example, measured as the test says."""
+
+from dataclasses import dataclass, field, replace
+
+from rheostat.analyze.execution import ExecutionModel, Pipelined
+from rheostat.model.configuration import Configuration, NodeKind
+from rheostat.model.decision import Outcome, Plan, Proposal, Status
+from rheostat.model.observation import Observation
+from rheostat.model.topology import Topology
+from rheostat.policies.base import Info, Memory, Policy, Situation
+from rheostat.policies.example import WORDS, situation
+
+
+@dataclass
+class FakeClock:
+    """Time that passes only when someone sleeps."""
+
+    time: float = 0.0
+    resolution: float = 0.0  # shorter sleeps do not move it
+
+    def now(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        if seconds >= self.resolution:
+            self.time += seconds
+
+
+@dataclass
+class FakeEngine:
+    """Does at once what a plan says; `failing` plans are rolled back, `takes` seconds pass meanwhile."""
+
+    clock: FakeClock
+    load: float = 1_000.0
+    takes: float = 0.0
+    failing: bool = False
+    blind: bool = False
+    applied: list[Plan] = field(default_factory=list)
+    topology: Topology = WORDS
+    model: ExecutionModel = field(default_factory=Pipelined)
+    kinds: tuple[NodeKind, ...] = (NodeKind(cores=2, slots=2),)
+    configuration: Configuration = field(
+        default_factory=lambda: Configuration(dict.fromkeys(WORDS.names, 1), 2, 2)
+    )
+
+    def observe(self) -> Observation:
+        counts = self.configuration.parallelism
+        parallelism = (counts["lines"], counts["split"], counts["count"])
+        observed = situation(
+            self.load, parallelism, self.configuration.nodes, now=self.clock.now()
+        ).observation
+        return replace(observed, nodes=()) if self.blind else observed
+
+    def apply(self, plan: Plan) -> Outcome:
+        self.applied.append(plan)
+        started = self.clock.now()
+        if not plan.changes:
+            return Outcome(Status.UNCHANGED, self.configuration, started, started)
+        self.clock.sleep(self.takes)
+        if self.failing:
+            return Outcome(
+                Status.FAILED, self.configuration, started, self.clock.now(), detail="no machine left"
+            )
+        self.configuration = plan.target
+        return Outcome(Status.APPLIED, self.configuration, started, self.clock.now(), self.takes)
+
+
+@dataclass(frozen=True)
+class OneMore(Policy):
+    """Wishes for one more instance of split, every time, and counts how often it was asked."""
+
+    info = Info("one-more", "operators", "reactive", "tests")
+
+    def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
+        now = situation.configuration
+        wanted = {**now.parallelism, "split": now.parallelism["split"] + 1}
+        target = Configuration(wanted, now.executors, now.nodes)
+        return Proposal(target, "one more"), {"asked": memory.get("asked", 0) + 1}

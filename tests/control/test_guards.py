@@ -1,0 +1,156 @@
+from dataclasses import replace
+
+import pytest
+
+from rheostat.analyze.execution import Staged, Storm
+from rheostat.control.guards import Guards
+from rheostat.model.configuration import Bounds, Configuration
+from rheostat.model.decision import Cause, Placement, Plan, Proposal
+from rheostat.policies.base import Situation
+from rheostat.policies.example import situation
+
+NOW = 4000.0
+CAUSE = Cause("utilisation", "split", 0.9, ">", 0.8)
+
+
+def config(lines: int, split: int, count: int, nodes: int = 2) -> Configuration:
+    return Configuration({"lines": lines, "split": split, "count": count}, nodes, nodes)
+
+
+def check(
+    target: Configuration,
+    guards: Guards | None = None,
+    *,
+    seen: Situation | None = None,
+    changed_at: tuple[float, ...] = (),
+    placement: Placement = Placement(),
+) -> Plan:
+    """The example's situation: one instance each on two nodes of two slots, just measured, at 4,000 s."""
+    proposal = Proposal(
+        target, "because", (CAUSE,), ("staying",), {"highest utilisation": 0.5}, placement, "look out"
+    )
+    return (guards or Guards()).check(proposal, seen or situation(now=NOW), changed_at)
+
+
+def test_a_wish_that_breaks_no_rule_passes_with_all_it_says() -> None:
+    plan = check(config(1, 2, 1))
+    assert plan == Plan(
+        number=1,
+        decided_at=NOW,
+        current=config(1, 1, 1),
+        target=config(1, 2, 1),
+        reason="because",
+        causes=(CAUSE,),
+        rejected=("staying",),
+        expected={"highest utilisation": 0.5},
+        alert="look out",
+    )
+
+
+def test_no_change_needs_no_guard() -> None:
+    strict = Guards(cooldown_seconds=1e9, changes_per_hour=1, stale_seconds=1e-9)
+    late = replace(situation(now=NOW), now=NOW + 100)
+    plan = check(config(1, 1, 1), strict, seen=late, changed_at=(NOW,))
+    assert (plan.changes, plan.vetoes) == (False, ())
+
+
+@pytest.mark.parametrize(("ago", "passes"), [(0.0, False), (59.0, False), (60.0, True), (500.0, True)])
+def test_a_change_waits_for_the_cooldown(ago: float, passes: bool) -> None:
+    plan = check(config(1, 2, 1), Guards(cooldown_seconds=60), changed_at=(10.0, NOW - ago))
+    assert plan.changes is passes
+    assert plan.target == (config(1, 2, 1) if passes else config(1, 1, 1))
+    told = (f"cool-down: the last change was {ago:.0f} s ago, less than 60 s",)
+    assert plan.vetoes == (() if passes else told)
+
+
+def test_changes_per_hour_count_the_last_hour_only() -> None:
+    guards = Guards(changes_per_hour=2)
+    assert check(config(1, 2, 1), guards, changed_at=(NOW - 3600, NOW - 10)).changes
+    plan = check(config(1, 2, 1), guards, changed_at=(NOW - 3599, NOW - 10))
+    assert plan.vetoes == ("2 changes in the last hour, the limit is 2",)
+    assert not plan.changes
+
+
+def test_a_stale_window_decides_nothing() -> None:
+    late = replace(situation(now=NOW), now=NOW + 31)
+    plan = check(config(1, 2, 1), Guards(stale_seconds=30), seen=late)
+    assert plan.vetoes == ("the newest window ended 31 s ago, more than 30 s",)
+    assert plan.target == plan.current
+    assert check(config(1, 2, 1), Guards(stale_seconds=31), seen=late).changes
+
+
+def test_a_refused_plan_keeps_its_reason_and_moves_nothing() -> None:
+    wishes = Placement((("split", "n1"),), (("count", "n2"),), (("small", "local"),), ("n1",), ("n2",), True)
+    plan = check(config(1, 2, 1), Guards(cooldown_seconds=60), changed_at=(NOW,), placement=wishes)
+    assert plan.placement == Placement(hide=("n2",), keep=True)
+    assert (plan.reason, plan.causes, plan.alert) == ("because", (CAUSE,), "look out")
+
+
+def test_switched_off_guards_let_everything_pass() -> None:
+    late = replace(situation(now=NOW), now=NOW + 1e6)
+    assert check(config(1, 2, 1), seen=late, changed_at=(NOW + 1e6,) * 100).changes
+
+
+def test_nodes_are_added_where_every_instance_holds_a_slot() -> None:
+    plan = check(config(1, 3, 1, nodes=2))
+    assert plan.target == config(1, 3, 1, nodes=3)
+    assert plan.vetoes == ("nodes raised to 3: every instance holds a slot",)
+
+
+def test_instances_that_can_never_have_a_slot_are_refused() -> None:
+    small = situation(now=NOW, bounds=Bounds(1, 2))
+    plan = check(config(1, 3, 1, nodes=2), seen=small)
+    assert plan.vetoes == ("5 instances need 3 nodes, the limit is 2",)
+    assert not plan.changes
+    assert plan.target == plan.current
+
+
+@pytest.mark.parametrize("model", [Storm(), Staged()])
+def test_instances_may_outnumber_the_slots_where_they_share_them(model: Storm | Staged) -> None:
+    plan = check(config(1, 9, 1), seen=situation(now=NOW, model=model))
+    assert (plan.target, plan.vetoes) == (config(1, 9, 1), ())
+
+
+def test_a_target_outside_the_bounds_is_brought_within_them() -> None:
+    plan = check(config(1, 500, 0, nodes=30), seen=situation(now=NOW, model=Storm(), bounds=Bounds(1, 20)))
+    assert plan.target == config(1, 64, 1, nodes=20)
+    assert plan.vetoes == (
+        "brought within the bounds: split 500 -> 64, count 0 -> 1, executors 30 -> 20, nodes 30 -> 20",
+    )
+
+
+def test_a_target_that_is_no_change_within_the_bounds_is_none() -> None:
+    plan = check(config(1, 1, 0), seen=situation(now=NOW, bounds=Bounds(1, 2)))
+    assert plan.target == plan.current
+    assert not plan.changes
+    assert plan.vetoes
+
+
+@pytest.mark.parametrize(
+    ("places", "bounds", "left"),
+    [
+        (Placement(add=(("small", "local"),) * 2), Bounds(1, 3), 4),
+        (Placement(remove=("n1",)), Bounds(2, 3), 1),
+    ],
+)
+def test_single_nodes_are_not_added_or_removed_beyond_the_bounds(
+    places: Placement, bounds: Bounds, left: int
+) -> None:
+    seen = situation(now=NOW, model=Storm(), bounds=bounds)
+    plan = check(config(1, 1, 1), seen=seen, placement=places)
+    assert plan.vetoes == (
+        f"{left} nodes after this change, the bounds are {bounds.min_nodes} to {bounds.max_nodes}",
+    )
+    assert not plan.changes
+    assert plan.placement == Placement()
+
+
+def test_a_node_may_be_exchanged_at_the_limit() -> None:
+    places = Placement(add=(("small", "local"),), remove=("n1",))
+    seen = situation(now=NOW, model=Storm(), bounds=Bounds(2, 2))
+    plan = check(config(1, 1, 1), seen=seen, placement=places)
+    assert (plan.changes, plan.vetoes, plan.placement) == (True, (), places)
+
+
+def test_plans_are_numbered_after_the_changes_before_them() -> None:
+    assert check(config(1, 2, 1), changed_at=(1.0, 2.0)).number == 3
