@@ -100,7 +100,11 @@ def test_a_chain_of_hundreds_of_operators_is_drawn(
     chain = [{"name": str(n), "children": {str(n + 1): 1} if n < 399 else {}} for n in range(400)]
     path = write(tmp_path, json.dumps({"name": "chain", "operators": chain}), "t.json")
     assert call("topology", path) == 0
-    assert "chain: 400 operators" in capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "chain: 400 operators at 1 rows/s"
+    assert [n for n in range(400) if not any(f"{n}: 1 rows/s" in line for line in lines)] == []
+    assert sum("(below)" in line for line in lines) == 400 // 9
+    assert max(map(len, lines)) <= 80
 
 
 @pytest.mark.parametrize(

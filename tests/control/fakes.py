@@ -55,14 +55,14 @@ class FakeEngine:
         self.applied.append(plan)
         started = self.clock.now()
         if not plan.changes:
-            return Outcome(Status.UNCHANGED, self.configuration, started, started)
+            return Outcome(Status.UNCHANGED, self.configuration, started, started, plan.reason)
         self.clock.sleep(self.takes)
         if self.failing:
-            return Outcome(
-                Status.FAILED, self.configuration, started, self.clock.now(), detail="no machine left"
-            )
+            return Outcome(Status.FAILED, self.configuration, started, self.clock.now(), "no machine left")
         self.configuration = plan.target
-        return Outcome(Status.APPLIED, self.configuration, started, self.clock.now(), self.takes)
+        return Outcome(
+            Status.APPLIED, self.configuration, started, self.clock.now(), "done", pause_seconds=self.takes
+        )
 
 
 @dataclass(frozen=True)

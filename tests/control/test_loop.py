@@ -50,7 +50,7 @@ def test_a_failed_change_counts_for_the_cooldown_and_leaves_the_configuration() 
     turns = list(looped(engine, Guards(cooldown_seconds=100)).run(until=200.0))
     assert [turn.outcome.status for turn in turns] == [Status.FAILED, Status.UNCHANGED, Status.FAILED]
     assert engine.configuration.parallelism["split"] == 1
-    assert turns[0].outcome.detail == "no machine left"
+    assert turns[0].outcome.reason == "no machine left"
     assert "cool-down" in turns[1].plan.vetoes[0]
 
 

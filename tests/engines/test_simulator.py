@@ -156,7 +156,8 @@ def test_a_plan_without_slots_is_rolled_back_and_says_so() -> None:
     before = engine.configuration
     outcome = engine.apply(plan(engine, Configuration({"in": 1, "work": 9}, 1, 1)))
     assert outcome.status is Status.FAILED
-    assert "rolled back" in outcome.detail
+    assert "rolled back" in outcome.reason
+    assert [str(cause) for cause in outcome.causes] == ["slots of chain 2 < 10"]
     assert engine.configuration == outcome.configuration == before
     assert len(engine.provider.nodes()) == 1
 

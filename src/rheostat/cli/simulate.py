@@ -94,7 +94,7 @@ def _show(decisions: list[Turn]) -> None:
         plan, outcome = turn.plan, turn.outcome
         lines = [outcome.configuration.describe(plan.current), f"because {plan.reason}"]
         if outcome.status is Status.FAILED:
-            lines.append(f"FAILED: {outcome.detail}")
+            lines.append(f"FAILED: {outcome.reason}")
         if plan.alert:
             lines.append(f"ALERT: {plan.alert}")
         grid.add_row(f"{plan.decided_at:,.0f} s", "\n".join(lines))

@@ -12,6 +12,8 @@ from rheostat.model.errors import UserError
 from rheostat.model.topology import Topology
 from rheostat.model.topology_file import find_topology
 
+DEEPEST = 8  # levels of a tree, so that a chain of a thousand operators stays within the terminal
+
 
 def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
@@ -40,8 +42,11 @@ def _topology(
     size = console.count(len(topology.operators), "operator")
     console.out.print(Text.assemble((topology.name, "bold"), f": {size} at {_rate(total)}"))
     seen: set[str] = set()
-    for source in topology.sources:
-        console.out.print(_branch(topology, rates, source, seen))
+    roots = dict.fromkeys(topology.sources)
+    while roots:
+        root = next(iter(roots))
+        del roots[root]
+        console.out.print(_branch(topology, rates, root, seen, roots))
     cores = sum(rates[o.name] * o.cost_seconds for o in topology.operators)
     console.out.print(f"keeps {console.number(cores)} cores busy")
     silent = [name for name in topology.sources if topology.operator(name).load is None]
@@ -56,11 +61,14 @@ def _loads(topology: Topology, load: float | None) -> dict[str, float]:
     return {name: 1.0 if rate is None else rate for name, rate in stated.items()}
 
 
-def _branch(topology: Topology, rates: dict[str, float], root: str, seen: set[str]) -> Tree:
-    """One source with all it feeds; what was drawn before is named, not drawn again."""
+def _branch(
+    topology: Topology, rates: dict[str, float], root: str, seen: set[str], roots: dict[str, None]
+) -> Tree:
+    """One operator with all it feeds; what was drawn before, or lies too deep, is named and drawn once."""
+    seen.add(root)
     tree = Tree(_label(topology, rates, root))
     path = [(tree, iter(topology.outputs[root]))]
-    while path:  # a loop, not recursion: a chain may be a thousand operators long
+    while path:
         branch, streams = path[-1]
         stream = next(streams, None)
         if stream is None:
@@ -70,6 +78,9 @@ def _branch(topology: Topology, rates: dict[str, float], root: str, seen: set[st
         arrow = Text(f"{_rate(rates[stream.upstream] * stream.rows_per_row)} → ", "dim")
         if name in seen:
             branch.add(arrow + Text(f"{name} (above)", "dim"))
+        elif name in roots or len(path) > DEEPEST:
+            roots[name] = None
+            branch.add(arrow + Text(f"{name} (below)", "dim"))
         else:
             seen.add(name)
             path.append((branch.add(arrow + _label(topology, rates, name)), iter(topology.outputs[name])))

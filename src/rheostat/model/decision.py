@@ -100,11 +100,12 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What applying a plan did."""
+    """What applying a plan did, in words and, where it failed, with the fact that stopped it."""
 
     status: Status
     configuration: Configuration
     started_at: float
     finished_at: float
+    reason: str
+    causes: tuple[Cause, ...] = ()
     pause_seconds: float = 0.0
-    detail: str = ""

@@ -17,7 +17,7 @@ from rheostat.engines.simulator.staged import StagedFlow
 from rheostat.engines.simulator.storm import StormFlow
 from rheostat.infrastructure.simulated import SimulatedNode, SimulatedProvider
 from rheostat.model.configuration import Configuration, NodeKind
-from rheostat.model.decision import Outcome, Placement, Plan, Status
+from rheostat.model.decision import Cause, Outcome, Placement, Plan, Status
 from rheostat.model.errors import UserError
 from rheostat.model.observation import (
     ApplicationMeasures,
@@ -100,7 +100,7 @@ class Simulator:
         if plan.placement.hide is not None:
             self._hidden = frozenset(plan.placement.hide)
         if not plan.changes:
-            return Outcome(Status.UNCHANGED, self.configuration, started, started)
+            return Outcome(Status.UNCHANGED, self.configuration, started, started, plan.reason, plan.causes)
         ordered = self._order_nodes(plan)
         after = self._remaining(plan)
         slots = sum(node.kind.slots for node in after)
@@ -108,8 +108,9 @@ class Simulator:
             for node in ordered:
                 self.provider.remove(node.name)
             needed = self.model.slots_for(plan.target.parallelism)
-            detail = f"{needed} instances need as many slots, {len(after)} nodes have {slots}; rolled back"
-            return Outcome(Status.FAILED, self.configuration, started, self.now(), detail=detail)
+            why = f"{needed} instances need as many slots, {len(after)} nodes have {slots}; rolled back"
+            cause = Cause("slots", self.topology.name, slots, "<", needed)
+            return Outcome(Status.FAILED, self.configuration, started, self.now(), why, (cause,))
         pause = self._pause(plan)
         self._paused_until = self.now() + pause
         for node in set(self.provider.nodes()) - set(after):
@@ -120,7 +121,9 @@ class Simulator:
         self.sleep(pause)
         self.flow.reset()
         self._window_start = self.now()
-        return Outcome(Status.APPLIED, self.configuration, started, self.now(), pause)
+        took = self.now() - started
+        did = f"{self.configuration.describe(plan.current)} in {took:.0f} s, stood still for {pause:.0f} s"
+        return Outcome(Status.APPLIED, self.configuration, started, self.now(), did, plan.causes, pause)
 
     def _order_nodes(self, plan: Plan) -> list[SimulatedNode]:
         """Order the nodes that the target needs and wait until their executors registered."""
