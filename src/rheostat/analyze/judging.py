@@ -45,6 +45,7 @@ def judge(
     run: Series, oracle_nodes: Floats, peak_nodes: int, reconfigurations: int, window: float = WINDOW_SECONDS
 ) -> Measures:
     """Judge a run against peak provisioning and against an oracle on the same load."""
+    window = min(window, len(run.load) * run.step_seconds)  # a shorter run is one window
     load, throughput = _windows(run.load, run, window), _windows(run.throughput, run, window)
     error = np.abs(load - throughput) / np.where(load > 0, load, np.nan)
     seconds = run.step_seconds

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -27,7 +28,7 @@ class LevelDocument(Document):
     """One level in a map file."""
 
     load: float = Field(gt=0)
-    parallelism: dict[str, int]
+    parallelism: dict[str, Annotated[int, Field(ge=1)]]
     nodes: int = Field(ge=1)
 
 
