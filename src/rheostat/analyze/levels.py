@@ -14,6 +14,8 @@ from rheostat.model.configuration import NodeKind
 from rheostat.model.documents import Document, parse, read_document
 from rheostat.model.errors import FileError
 
+REPLAY_INSTANCES = 10_000  # beyond, packing nodes full is as good a guess and takes no time
+
 
 @dataclass(frozen=True, slots=True)
 class Level:
@@ -85,6 +87,8 @@ def derive_level(
         first = max(first, ceil(len(parallelism) / kind.slots))
     if nodes_only:
         return Level(load, parallelism, first + sum(parallelism.values()) - len(parallelism))
+    if sum(parallelism.values()) > REPLAY_INSTANCES:
+        return Level(load, parallelism, max(first, ceil(sum(busy.values()) / target / kind.slots)))
     replay = _Replay(first, per_row, model, kind)
     outs = sorted(
         (count * target / slots, index)

@@ -101,7 +101,7 @@ class _Loader(_FAST):  # type: ignore[misc]
     """Plain data only, and no doubled keys."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
-        mapping = super().construct_mapping(node, deep)
+        mapping: dict[Hashable, Any] = super().construct_mapping(node, deep)
         seen: set[Any] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node)
@@ -112,7 +112,7 @@ class _Loader(_FAST):  # type: ignore[misc]
 
 
 def _check_events(text: str) -> None:
-    """Refuse what plain data does not need: aliases (they can blow a small file up to gigabytes), tags, depth."""
+    """Refuse what plain data does not need: aliases (a small file could become gigabytes), tags, depth."""
     depth = 0
     for event in yaml.parse(text, Loader=_FAST):
         mark, tag = event.start_mark, getattr(event, "tag", None)
