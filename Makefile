@@ -15,7 +15,7 @@ test: $(READY)
 	@$(BIN)/pytest
 
 bench: $(READY)
-	@for b in benchmarks/bench_*.py; do echo "== $$b" && $(BIN)/python $$b || exit 1; done
+	@failed=0; for b in benchmarks/bench_*.py; do echo "== $$b"; $(BIN)/python $$b || failed=1; done; exit $$failed
 
 # pip runs again only when pyproject.toml changed.
 $(READY): pyproject.toml
