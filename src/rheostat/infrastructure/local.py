@@ -1,0 +1,207 @@
+"""Nodes on this machine: a Spark Master and Workers as child processes, each with its slots and CPU quota."""
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+from rheostat.infrastructure import cgroups, keeper
+from rheostat.infrastructure.java import java_version, spark_home
+from rheostat.model.configuration import NodeKind
+from rheostat.model.errors import RheostatError
+
+LOOPBACK = "127.0.0.1"
+START_SECONDS = 60.0
+DAEMON_MEMORY = "256m"
+_MASTER = "org.apache.spark.deploy.master.Master"
+_WORKER = "org.apache.spark.deploy.worker.Worker"
+
+
+@dataclass
+class LocalNode:
+    """A Worker process; ready once it registered with the Master."""
+
+    name: str
+    kind: NodeKind
+    region: str
+    process: "subprocess.Popen[bytes]"
+    log: Path
+    group: cgroups.CpuGroup | None = None
+    ready_at: float = field(default=float("inf"))
+
+
+class LocalProvider:
+    """A Provider whose nodes are Workers on this machine, as a context manager.
+
+    Everything it starts is noted with a keeper process, which cleans up when this one is gone, however it
+    went: nothing outlives the run.
+    """
+
+    def __init__(
+        self,
+        warn: Callable[[str], None] = lambda _: None,
+        now: Callable[[], float] = time.monotonic,
+        start_seconds: float = START_SECONDS,
+    ) -> None:
+        java_version()
+        self._home = spark_home()
+        self._now, self._start_seconds = now, start_seconds
+        self._nodes: dict[str, LocalNode] = {}
+        self._ordered = 0
+        self._id = f"rheostat-{os.getpid()}-{secrets.token_hex(3)}"
+        problem = cgroups.problem()
+        self.has_quotas = problem is None
+        if problem:
+            warn(problem)
+        self.folder = Path(tempfile.mkdtemp(prefix=f"{self._id}-"))
+        self._keeper = subprocess.Popen(
+            [sys.executable, keeper.__file__], stdin=subprocess.PIPE, text=True, start_new_session=True
+        )
+        try:
+            self._keep("folder", str(self.folder))
+            self._master, log = self._start(
+                "master", [_MASTER, "--host", LOOPBACK, "--port", "0", "--webui-port", "0"]
+            )
+            self.url = self._said(self._master, log, r"(spark://127\.0\.0\.1:\d+)")
+            page = self._said(self._master, log, r"MasterWebUI.* started at http://[^:]+:(\d+)")
+            self._state = f"http://{LOOPBACK}:{page}/json/"
+        except BaseException:
+            self.close()
+            raise
+
+    def nodes(self) -> tuple[LocalNode, ...]:
+        return tuple(self._nodes.values())
+
+    def add(self, kind: NodeKind, region: str = "local") -> LocalNode:
+        """Start a Worker; `wait` for it, or go on meanwhile."""
+        self._ordered += 1
+        name = f"n{self._ordered}"
+        group = cgroups.CpuGroup.create(f"{self._id}-{name}", kind.cores) if self.has_quotas else None
+        if group:
+            self._keep("cgroup", str(group.path))
+        memory = ["--cores", str(kind.slots), "--memory", f"{round(kind.memory_mb)}m"]
+        place = [
+            "--host",
+            LOOPBACK,
+            "--port",
+            "0",
+            "--webui-port",
+            "0",
+            "--work-dir",
+            str(self.folder / name),
+        ]
+        process, log = self._start(name, [_WORKER, *place, *memory, self.url], group)
+        node = LocalNode(name, kind, region, process, log, group)
+        self._nodes[name] = node
+        return node
+
+    def wait(self, name: str) -> LocalNode:
+        """Wait until a node registered; one that does not in time is removed, and the error shows its log."""
+        node = self._nodes[name]
+        try:
+            self._said(node.process, node.log, r"Worker: (Successfully registered) with master")
+        except RheostatError:
+            self.remove(name)
+            raise
+        node.ready_at = min(node.ready_at, self._now())
+        return node
+
+    def registered(self) -> int:
+        """How many Workers the Master counts as alive."""
+        with urllib.request.urlopen(self._state, timeout=10) as answer:
+            return sum(worker["state"] == "ALIVE" for worker in json.load(answer)["workers"])
+
+    def remove(self, name: str) -> None:
+        """End a Worker with its executors, and return what it held."""
+        if name not in self._nodes:
+            raise RheostatError(f"there is no node {name!r}")
+        node = self._nodes.pop(name)
+        keeper.end_session(node.process.pid)
+        node.process.wait()
+        self._forget("session", str(node.process.pid))
+        if node.group:
+            keeper.remove_cgroup(node.group.path)
+            self._forget("cgroup", str(node.group.path))
+
+    def close(self) -> None:
+        """End everything; the keeper does the same when this process dies instead."""
+        if self._keeper.stdin and not self._keeper.stdin.closed:
+            with contextlib.suppress(BrokenPipeError):
+                self._keeper.stdin.close()
+        self._keeper.wait()
+        for process in [
+            *(node.process for node in self._nodes.values()),
+            *filter(None, [getattr(self, "_master", None)]),
+        ]:
+            process.wait()
+        self._nodes.clear()
+
+    def __enter__(self) -> "LocalProvider":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _start(
+        self, name: str, arguments: list[str], group: cgroups.CpuGroup | None = None
+    ) -> "tuple[subprocess.Popen[bytes], Path]":
+        log = self.folder / f"{name}.log"
+        command = [str(self._home / "bin" / "spark-class"), *arguments]
+        settings = {
+            "SPARK_HOME": str(self._home),
+            "SPARK_LOCAL_IP": LOOPBACK,
+            "SPARK_DAEMON_MEMORY": DAEMON_MEMORY,
+            "SPARK_LOCAL_DIRS": str(self.folder / "scratch"),
+        }
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                group.command(command) if group else command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **settings},
+                start_new_session=True,
+            )
+        self._keep("session", str(process.pid))
+        return process, log
+
+    def _said(self, process: "subprocess.Popen[bytes]", log: Path, pattern: str) -> str:
+        """Wait until a process logged a line, and return the part of it in parentheses."""
+        until = time.monotonic() + self._start_seconds
+        while time.monotonic() < until:
+            found = re.search(pattern, log.read_text(errors="replace"))
+            if found:
+                return found.group(1)
+            if process.poll() is not None:
+                raise RheostatError(f"{log.stem} ended at its start: {_last_line(log)}")
+            time.sleep(0.05)
+        raise RheostatError(f"{log.stem} was not ready within {self._start_seconds:g} s: {_last_line(log)}")
+
+    def _keep(self, kind: str, value: str) -> None:
+        self._tell(f"{kind} {value}")
+
+    def _forget(self, kind: str, value: str) -> None:
+        self._tell(f"forget {kind} {value}")
+
+    def _tell(self, line: str) -> None:
+        if self._keeper.stdin is None:
+            raise RheostatError("the keeper has no input")
+        self._keeper.stdin.write(line + "\n")
+        self._keeper.stdin.flush()
+
+
+def _last_line(log: Path) -> str:
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return lines[-1][:300] if lines else "it logged nothing"

@@ -1,0 +1,127 @@
+"""The embedded cluster: real Spark daemons on loopback."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from rheostat.infrastructure import cgroups
+from rheostat.infrastructure.keeper import members
+from rheostat.infrastructure.local import LocalProvider
+from rheostat.model.configuration import NodeKind
+from rheostat.model.errors import RheostatError
+
+SMALL = NodeKind("small", cores=0.5, slots=2, memory_mb=512)
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[LocalProvider]:
+    with LocalProvider() as started:
+        yield started
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return condition()
+
+
+def test_a_worker_registers_with_its_slots_and_is_gone_after_its_removal(provider: LocalProvider) -> None:
+    before = provider.registered()
+    node = provider.add(SMALL)
+    assert node.ready_at == float("inf")
+    provider.wait(node.name)
+    assert node.ready_at < float("inf")
+    assert eventually(lambda: provider.registered() == before + 1)
+    group = node.group
+    provider.remove(node.name)
+    assert members(node.process.pid) == []
+    assert group is None or not group.path.exists()
+    assert node not in provider.nodes()
+
+
+def test_two_nodes_start_at_the_same_time(provider: LocalProvider) -> None:
+    nodes = [provider.add(SMALL), provider.add(SMALL)]
+    for node in nodes:
+        provider.wait(node.name)
+    assert [node.name for node in provider.nodes()] == [node.name for node in nodes]
+    for node in nodes:
+        provider.remove(node.name)
+
+
+def test_without_control_groups_it_says_so_once_and_goes_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(cgroups, "_V1", tmp_path / "none")
+    monkeypatch.setattr(cgroups, "_V2", tmp_path / "none")
+    said: list[str] = []
+    with LocalProvider(warn=said.append) as started:
+        node = started.add(SMALL)
+        started.wait(node.name)
+        assert node.group is None
+    assert len(said) == 1
+    assert "no CPU quota" in said[0]
+
+
+def test_a_node_s_cpu_is_bounded_by_its_quota(provider: LocalProvider) -> None:
+    assert cgroups.problem() is None, "this machine has no control groups: run the tests where there are some"
+    node = provider.add(SMALL)
+    assert node.group is not None
+    spin = "import time\nend = time.monotonic() + 3\nwhile time.monotonic() < end: pass"
+    started = time.monotonic()
+    busy = subprocess.Popen(node.group.command([sys.executable, "-c", spin]))
+    _, _, usage = os.wait4(busy.pid, 0)
+    busy.returncode = 0
+    used = (usage.ru_utime + usage.ru_stime) / (time.monotonic() - started)
+    assert used < 0.7  # half a core, shared with the Worker
+    provider.remove(node.name)
+
+
+def test_only_loopback_listens(provider: LocalProvider) -> None:
+    node = provider.add(SMALL)
+    provider.wait(node.name)
+    for pid in members(node.process.pid):
+        for connection in psutil.Process(pid).net_connections(kind="inet"):
+            if connection.status == psutil.CONN_LISTEN:
+                assert connection.laddr.ip in ("127.0.0.1", "::1", "::ffff:127.0.0.1")
+    provider.remove(node.name)
+
+
+def test_a_worker_that_dies_at_its_start_is_told_with_its_last_words_and_removed(
+    provider: LocalProvider,
+) -> None:
+    node = provider.add(NodeKind("wrong", slots=2, memory_mb=0.1))  # 0 MB: the Worker refuses to start
+    with pytest.raises(RheostatError, match=node.name):
+        provider.wait(node.name)
+    assert node not in provider.nodes()
+
+
+def test_everything_vanishes_when_the_parent_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    script.write_text(
+        "import time\n"
+        "from rheostat.infrastructure.local import LocalProvider\n"
+        "from rheostat.model.configuration import NodeKind\n"
+        "provider = LocalProvider()\n"
+        "node = provider.add(NodeKind(cores=0.5, slots=1, memory_mb=512))\n"
+        "provider.wait(node.name)\n"
+        "group = node.group.path if node.group else '-'\n"
+        "print(provider.folder, provider._master.pid, node.process.pid, group, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        folder, master, worker, group = parent.stdout.readline().split()
+        parent.send_signal(signal.SIGKILL)
+    assert eventually(lambda: not members(int(master)) and not members(int(worker)))
+    assert eventually(lambda: not Path(folder).exists())
+    assert group == "-" or eventually(lambda: not Path(group).exists())
