@@ -9,6 +9,8 @@ demo: $(READY)
 		--policies static,threshold,occupancy,joint,ds2,multilevel,e2df,elysium,autoscale --out demo
 
 test: $(READY)
+	@$(BIN)/python -c 'from rheostat.infrastructure.java import java_version; java_version()' 2>/dev/null || \
+		{ echo "The tests need Java 17 or later: on Debian and Ubuntu, apt install openjdk-17-jre-headless"; exit 2; }
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports

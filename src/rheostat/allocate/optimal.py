@@ -22,6 +22,7 @@ from rheostat.allocate.bounds import most_processed, useful_units
 from rheostat.allocate.combined import combined_units
 from rheostat.allocate.compute_model import TOLERANCE, ComputeModel, Ints
 from rheostat.allocate.even import even_units
+from rheostat.allocate.improve import improve_units
 from rheostat.allocate.measured import MeasuredTopology
 from rheostat.allocate.pipelines import pipeline_units
 from rheostat.allocate.quiet import quiet_stdout
@@ -59,11 +60,10 @@ def optimal(topology: MeasuredTopology, units: int, seconds: float | None = None
         return settle(model, even_units(model, _without_waste(model, known)), 0.0)
     solution = _solve(model, units, seconds or _patience(model.size))
     added = solution.added
-    rival = (
-        combined_units(model, units) if solution.bound > float(model.throughput(added)) * (1 + TIE) else added
-    )
-    if float(model.throughput(rival)) > float(model.throughput(added)):
-        added = rival  # the solver ran out of time
+    if solution.bound > float(model.throughput(added)) * (1 + TIE):  # the solver ran out of time
+        rival = combined_units(model, units)
+        better = rival if float(model.throughput(rival)) > float(model.throughput(added)) else added
+        added = improve_units(model, better, units)
     added = even_units(model, _without_waste(model, added))
     reached = float(model.throughput(added))
     gap = solution.bound / reached - 1 if reached > 0 else np.inf if solution.bound > 0 else 0.0
