@@ -37,7 +37,7 @@ def _main(
         typer.echo(context.get_help())
 
 
-for _part in ("topology", "allocate", "policies", "load", "simulate", "compare", "doctor"):
+for _part in ("topology", "allocate", "policies", "load", "simulate", "compare", "cluster", "doctor"):
     import_module(f"rheostat.cli.{_part}").register(app)
 
 

@@ -1,0 +1,60 @@
+"""`rheostat cluster`: the embedded cluster by itself, to point any Spark application at."""
+
+import signal
+import time
+from typing import Annotated
+
+import typer
+
+from rheostat.cli import console, world
+from rheostat.infrastructure.local import LocalProvider
+from rheostat.model.errors import UserError
+
+MOST_NODES = 32
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command(
+        "cluster", epilog="Example: rheostat cluster --nodes 2 --node cores=0.5,slots=2,memory_mb=1024"
+    )(_cluster)
+
+
+def _cluster(
+    nodes: Annotated[int, typer.Option("--nodes", help="How many Workers to start.")] = 1,
+    node: world.NodeOption = "cores=1,slots=2,memory_mb=1024",
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", help="End after so long; else when interrupted.")
+    ] = None,
+    as_json: world.JsonOption = False,
+) -> None:
+    """Start a Spark Master and Workers on this machine, each within its CPU quota, until Ctrl-C."""
+    if not 1 <= nodes <= MOST_NODES:
+        raise UserError(f"--nodes must be between 1 and {MOST_NODES}, not {nodes}")
+    if seconds is not None and not 0 < seconds < float("inf"):
+        raise UserError("--seconds must be greater than 0")
+    kind = world.node_kind(node)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does
+    with LocalProvider(warn=console.fail) as provider:
+        for name in [provider.add(kind).name for _ in range(nodes)]:
+            provider.wait(name)
+        _tell(provider, as_json)
+        try:
+            time.sleep(seconds if seconds is not None else float(10**9))
+        except KeyboardInterrupt:
+            console.fail("interrupted: ending the cluster")
+
+
+def _tell(provider: LocalProvider, as_json: bool) -> None:
+    started = provider.nodes()
+    if as_json:
+        workers = [{"name": n.name, "slots": n.kind.slots, "cores": n.kind.cores} for n in started]
+        console.print_json({"master": provider.url, "quotas": provider.has_quotas, "nodes": workers})
+    else:
+        kind = started[0].kind
+        limit = f"{kind.cores:g} cores" if provider.has_quotas else "no CPU quota"
+        console.out.print(
+            f"{provider.url}: {len(started)} nodes of {kind.slots} slots, {limit} each", markup=False
+        )
+        console.out.print("try: spark-submit --master URL app.py; Ctrl-C ends it all", markup=False)
+    console.out.file.flush()
