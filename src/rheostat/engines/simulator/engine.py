@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from rheostat.analyze.execution import ExecutionModel
-from rheostat.analyze.rates import nominal_mix, stated_selectivity
-from rheostat.engines.simulator.deployment import Floats, deploy, totals
+from rheostat.analyze.rates import nominal_mix
+from rheostat.engines.simulator import measuring
+from rheostat.engines.simulator.deployment import Floats, deploy
 from rheostat.engines.simulator.flow import Flow
 from rheostat.engines.simulator.pipelined import PipelinedFlow
 from rheostat.engines.simulator.placement import Hosts, place
@@ -19,13 +20,7 @@ from rheostat.infrastructure.simulated import SimulatedNode, SimulatedProvider
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Cause, Outcome, Placement, Plan, Status
 from rheostat.model.errors import UserError
-from rheostat.model.observation import (
-    ApplicationMeasures,
-    InstanceMeasures,
-    NodeMeasures,
-    Observation,
-    OperatorMeasures,
-)
+from rheostat.model.observation import ApplicationMeasures, Observation
 from rheostat.model.topology import Topology
 
 FLOWS: dict[str, Callable[[Topology, Settings], Flow]] = {
@@ -33,7 +28,6 @@ FLOWS: dict[str, Callable[[Topology, Settings], Flow]] = {
     "staged": StagedFlow,
     "storm": StormFlow,
 }
-ARRIVAL_PARTS = 6  # into how many parts of the window arrivals are told
 
 
 class Simulator:
@@ -85,7 +79,11 @@ class Simulator:
         self.flow.close()
         start, end = self._window_start, self.now()
         observation = Observation(
-            start, end, self._operators(end - start), self._nodes(end - start), self._application(start, end)
+            start,
+            end,
+            measuring.operators(self.topology, self.flow, self.provider.nodes(), end - start),
+            measuring.nodes(self.flow, self.provider.nodes(), self._hosts, self._hidden, end - start),
+            self._application(start, end),
         )
         self.flow.reset()
         self._window_start = end
@@ -179,83 +177,6 @@ class Simulator:
             raise UserError(
                 f"{initial.nodes} nodes have {slots} slots, but {needed} instances need one each: allow more"
             )
-
-    def _operators(self, seconds: float) -> dict[str, OperatorMeasures]:
-        flow, d = self.flow, self.flow.deployment
-        sigma = stated_selectivity(self.topology)
-        utilisation = flow.cpu / np.maximum(d.count * d.slot_cores[d.node] * max(seconds, 1e-9), 1e-12)
-        names = [node.name for node in self.provider.nodes()]
-        instances: list[list[InstanceMeasures]] = [[] for _ in range(flow.size)]
-        cpu_rows = flow.cpu / flow.cost[d.operator]
-        groups = (
-            [] if self.settings.mode == "staged" else d.operator.tolist()
-        )  # micro-batch tasks have no fixed place
-        for group, operator in enumerate(groups):
-            count = int(d.count[group])
-            one = InstanceMeasures(
-                names[int(d.node[group])],
-                float(flow.received[operator] / d.parallelism[operator]),
-                float(cpu_rows[group] / count),
-                float(utilisation[group]),
-            )
-            instances[operator] += [one] * count
-        cpu = totals(d.operator, flow.cpu, flow.size)
-        waiting, arrivals = flow.waiting(), self._arrivals()
-        measured = {}
-        for index, name in enumerate(self.topology.names):
-            processed = float(flow.processed[index])
-            measured[name] = OperatorMeasures(
-                parallelism=int(d.parallelism[index]),
-                received=float(flow.received[index]),
-                processed=processed,
-                emitted={
-                    s.downstream: processed * sigma[(name, s.downstream)] for s in self.topology.outputs[name]
-                },
-                cpu_seconds=float(cpu[index]),
-                busy_seconds=float(flow.busy[index]),
-                waiting=waiting[index],
-                arrivals=arrivals.get(index, ()),
-                instances=tuple(instances[index]),
-            )
-        return measured
-
-    def _arrivals(self) -> dict[int, tuple[float, ...]]:
-        """Rows offered in equal parts of the window: at every queue, or at the sources' alone."""
-        log = np.array(self.flow.arrivals)
-        if not len(log):
-            return {}
-        columns = range(self.flow.size) if log.shape[1] == self.flow.size else self.flow.sources.tolist()
-        parts = [part.sum(axis=0) for part in np.array_split(log, min(ARRIVAL_PARTS, len(log)))]
-        return {c: tuple(float(part[i]) for part in parts) for i, c in enumerate(columns)}
-
-    def _nodes(self, seconds: float) -> tuple[NodeMeasures, ...]:
-        d, settings = self.flow.deployment, self.settings
-        nodes = self.provider.nodes()
-        used = totals(d.node, self.flow.cpu, len(nodes)) / max(seconds, 1e-9)
-        rows = sum(w for w in self.flow.waiting() if w is not None) if settings.mode == "storm" else 0.0
-        measured = []
-        for index, node in enumerate(nodes):
-            here = self._hosts[node.name]
-            cpu = settings.overhead.node_cpu(float(used[index]))
-            memory = (
-                node.kind.executors * settings.executor_memory_mb
-                + rows * settings.row_bytes / 1e6 / len(nodes)
-            )
-            measured.append(
-                NodeMeasures(
-                    name=node.name,
-                    slots=node.kind.slots,
-                    cores=node.kind.cores,
-                    kind=node.kind.name,
-                    region=node.region,
-                    executors=node.kind.executors,
-                    cpu=min(1.0, cpu / node.kind.cores),
-                    memory=min(1.0, memory / node.kind.memory_mb),
-                    instances={} if settings.mode == "staged" else dict(here),
-                    hidden=node.name in self._hidden,
-                )
-            )
-        return tuple(measured)
 
     def _application(self, start: float, end: float) -> ApplicationMeasures:
         load, throughput = self.record.mean_rates(start, end)
