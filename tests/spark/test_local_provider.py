@@ -76,6 +76,7 @@ def test_a_node_s_cpu_is_bounded_by_its_quota(provider: LocalProvider) -> None:
     assert cgroups.problem() is None, "this machine has no control groups: run the tests where there are some"
     node = provider.add(SMALL)
     assert node.group is not None
+    provider.limit(node.name)
     spin = "import time\nend = time.monotonic() + 3\nwhile time.monotonic() < end: pass"
     started = time.monotonic()
     busy = subprocess.Popen(node.group.command([sys.executable, "-c", spin]))

@@ -38,6 +38,7 @@ def _cluster(
     with LocalProvider(warn=console.fail) as provider:
         for name in [provider.add(kind).name for _ in range(nodes)]:
             provider.wait(name)
+            provider.limit(name)
         _tell(provider, as_json)
         try:
             time.sleep(seconds if seconds is not None else float(10**9))

@@ -11,23 +11,27 @@ _V2 = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True, slots=True)
 class CpuGroup:
-    """A control group that limits what is started in it to a number of cores."""
+    """A control group for what is started in it: without a limit at first, then of a number of cores."""
 
     path: Path
+    version: int
 
     @classmethod
-    def create(cls, name: str, cores: float) -> "CpuGroup":
+    def create(cls, name: str) -> "CpuGroup":
         """Make the group; OSError where that is not allowed."""
         version, root = _root()
         path = root / name
         path.mkdir()
+        return cls(path, version)
+
+    def limit(self, cores: float) -> None:
+        """From now on all processes in the group together get at most so many cores."""
         quota = max(1000, round(cores * PERIOD_MICROSECONDS))
-        if version == 2:
-            (path / "cpu.max").write_text(f"{quota} {PERIOD_MICROSECONDS}")
+        if self.version == 2:
+            (self.path / "cpu.max").write_text(f"{quota} {PERIOD_MICROSECONDS}")
         else:
-            (path / "cpu.cfs_period_us").write_text(str(PERIOD_MICROSECONDS))
-            (path / "cpu.cfs_quota_us").write_text(str(quota))
-        return cls(path)
+            (self.path / "cpu.cfs_period_us").write_text(str(PERIOD_MICROSECONDS))
+            (self.path / "cpu.cfs_quota_us").write_text(str(quota))
 
     def command(self, command: list[str]) -> list[str]:
         """Wrap a command so that it starts inside the group, and its children with it."""
@@ -37,10 +41,13 @@ class CpuGroup:
 def problem() -> str | None:
     """Why quotas cannot be set here, or None when they can."""
     try:
-        probe = CpuGroup.create(f"rheostat-probe-{os.getpid()}", 1.0)
+        probe = CpuGroup.create(f"rheostat-probe-{os.getpid()}")
+        try:
+            probe.limit(1.0)
+        finally:
+            probe.path.rmdir()
     except OSError as error:
         return f"control groups cannot be used here ({error.strerror or error}); nodes get no CPU quota"
-    probe.path.rmdir()
     return None
 
 
