@@ -106,3 +106,12 @@ def test_a_real_process_ends_well_when_its_reader_leaves(tmp_path: Path) -> None
     done = process(line, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("linear under step")
+
+
+def test_guards_limit_how_often_a_policy_changes_anything(capsys: pytest.CaptureFixture[str]) -> None:
+    def changes(*more: str) -> int:
+        assert compare("threshold", "--json", *more, curve="sine:duration=2h:period=20m") == 0
+        return int(json.loads(capsys.readouterr().out)["policies"]["threshold"]["reconfigurations"])
+
+    assert changes("--set", "changes_per_hour=2") == 4
+    assert 4 < changes("--set", "cooldown_seconds=600") <= 12 < changes()

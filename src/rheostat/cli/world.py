@@ -8,6 +8,7 @@ import typer
 
 from rheostat.analyze.profiles import Overhead
 from rheostat.analyze.rates import demand, nominal_mix
+from rheostat.control.guards import Guards
 from rheostat.engines.simulator.comparison import Scenario
 from rheostat.engines.simulator.engine import Simulator
 from rheostat.engines.simulator.settings import Settings
@@ -69,6 +70,8 @@ _FREE = {f.name for f in dataclasses.fields(Settings)} - {
     "rebalance_seconds",
 }
 
+_GUARDS = ("cooldown_seconds", "changes_per_hour")
+
 
 def scenario(
     topology: str, curve: str, mode: str, seed: int, node: str, nodes: str, settings: list[str] | None
@@ -78,11 +81,13 @@ def scenario(
     values: dict[str, object] = {}
     for text in settings or []:
         key, equals, raw = text.partition("=")
-        if key not in {*_FREE, "overhead"}:
-            raise UserError(f"--set {text!r}: unknown setting{nearest(key, {*_FREE, 'overhead'})}")
+        known = {*_FREE, *_GUARDS, "overhead"}
+        if key not in known:
+            raise UserError(f"--set {text!r}: unknown setting{nearest(key, known)}")
         if not equals:
             raise UserError(f"--set {text!r}: write it as {key}=VALUE")
         values[key] = raw if key == "on_full" else _number("--set", key, raw)
+    limits = {key: values.pop(key) for key in _GUARDS if key in values}
     if "overhead" in values:
         values["overhead"] = Overhead(slope=float(str(values["overhead"])))
     world = Settings(mode=mode, kinds=(node_kind(node),), seed=seed, **values)  # type: ignore[arg-type]
@@ -94,7 +99,7 @@ def scenario(
     load = sample(parsed, world.step_seconds, seed)
     found, peak = find_topology(topology), float(load.max())
     check_rates(found, demand(found, {name: peak * part for name, part in nominal_mix(found).items()}))
-    return Scenario(found, load, world, bounds(nodes))
+    return Scenario(found, load, world, bounds(nodes), Guards(**limits))  # type: ignore[arg-type]
 
 
 def check_rates(topology: Topology, rates: Mapping[str, float]) -> None:
