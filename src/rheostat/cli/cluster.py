@@ -1,7 +1,7 @@
 """`rheostat cluster`: the embedded cluster by itself, to point any Spark application at."""
 
 import signal
-import time
+from threading import Event
 from typing import Annotated
 
 import typer
@@ -41,7 +41,7 @@ def _cluster(
             provider.limit(name)
         _tell(provider, as_json)
         try:
-            time.sleep(seconds if seconds is not None else float(10**9))
+            Event().wait(seconds)
         except KeyboardInterrupt:
             console.fail("interrupted: ending the cluster")
 
