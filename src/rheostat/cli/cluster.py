@@ -53,9 +53,9 @@ def _tell(provider: LocalProvider, as_json: bool) -> None:
         console.print_json({"master": provider.url, "quotas": provider.has_quotas, "nodes": workers})
     else:
         kind = started[0].kind
-        limit = f"{kind.cores:g} cores" if provider.has_quotas else "no CPU quota"
+        limit = f"CPU quota {kind.cores:g}" if provider.has_quotas else "no CPU quota"
         console.out.print(
-            f"{provider.url}: {len(started)} nodes of {kind.slots} slots, {limit} each", markup=False
+            f"{provider.url}: nodes {len(started)}, each with {kind.slots} slots and {limit}", markup=False
         )
         console.out.print("try: spark-submit --master URL app.py; Ctrl-C ends it all", markup=False)
     console.out.file.flush()
