@@ -61,6 +61,10 @@ def test_versions_are_read_as_java_prints_them() -> None:
 
 def test_spark_home_is_preferred_to_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    with pytest.raises(UserError, match="holds no Spark: unset SPARK_HOME"):
+        spark_home()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "spark-class").touch()
     assert spark_home() == tmp_path
 
 

@@ -59,7 +59,8 @@ def run(arguments: list[str] | None = None) -> None:
         sys.exit(0)
     except OSError as error:  # a full disk, mostly
         _drop_output()
-        console.fail(f"cannot write the output: {error.strerror or error}")
+        where = error.filename or "cannot write the output"  # only standard output has no name
+        console.fail(f"{where}: {error.strerror or error}")
         sys.exit(1)
     except UserError as error:
         console.fail(str(error))

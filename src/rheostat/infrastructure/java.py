@@ -46,9 +46,14 @@ def parse_version(text: str) -> int | None:
 
 def spark_home() -> Path:
     """Where Spark lies: SPARK_HOME, or the installed pyspark package."""
-    if os.environ.get("SPARK_HOME"):
-        return Path(os.environ["SPARK_HOME"])
+    stated = os.environ.get("SPARK_HOME")
     found = importlib.util.find_spec("pyspark")
-    if found is None or found.origin is None:
+    if stated:
+        home = Path(stated)
+    elif found is not None and found.origin is not None:
+        home = Path(found.origin).parent
+    else:
         raise UserError(f"Spark is not installed: {HOW_TO_SPARK}")
-    return Path(found.origin).parent
+    if not (home / "bin" / "spark-class").exists():
+        raise UserError(f"{home} holds no Spark: unset SPARK_HOME, or {HOW_TO_SPARK}")
+    return home

@@ -99,28 +99,23 @@ class E2df(Policy):
     def _grant_out(
         self, situation: Situation, view: "_View", name: str, node: str | None, cause: Cause
     ) -> None:
+        why = None
         if situation.model.name == "staged":
-            # Stages share the slots, so an instance claims one only in the widest stage.
-            if view.parallelism[name] >= view.slots:
-                view.rejected.append(f"one more {name}: no free slot")
-            elif not view.pay():
-                view.rejected.append(f"one more {name}: no token left")
-            else:
-                view.parallelism[name] += 1
-                view.say(f"one more {name}: {cause}", cause)
-            return
-        if node is None or view.free(view.nodes[node]) <= 0:
-            why = (
-                "no free slot in its region" if node is None else f"{node} was just taken by another operator"
-            )
+            node = None  # stages share the slots, so an instance claims one only in the widest stage
+            why = "no free slot" if view.parallelism[name] >= view.slots else None
+        elif node is None:
+            why = "no free slot in its region"
+        elif view.free(view.nodes[node]) <= 0:
+            why = f"{node} was just taken by another operator"
+        if why is None and not view.pay():
+            why = "no token left"
+        if why is not None:
             view.rejected.append(f"one more {name}: {why}")
             return
-        if not view.pay():
-            view.rejected.append(f"one more {name}: no token left")
-            return
         view.parallelism[name] += 1
-        view.put.append((name, node))
-        view.taken[node] += 1
+        if node is not None:
+            view.put.append((name, node))
+            view.taken[node] += 1
         view.say(f"one more {name}: {cause}", cause)
 
     def _grant_in(self, view: "_View", name: str, node: str, cause: Cause) -> None:

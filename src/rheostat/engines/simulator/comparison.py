@@ -48,7 +48,6 @@ class Run:
     series: Series
     measures: Measures
     parallelism: dict[str, Floats]  # per operator, at each turn
-    turn_times: Floats
     alerts: int = 0
 
 
@@ -67,13 +66,11 @@ def run_policy(
         scenario.topology, scenario.load, initial or policy.initial(start), scenario.settings
     )
     loop = Loop(simulator, simulator, policy, scenario.bounds, scenario.guards, scenario.settings.seed)
-    times = [0.0]
     counts = {name: [float(count)] for name, count in simulator.configuration.parallelism.items()}
     changes = alerts = 0
     for turn in loop.run(simulator.ends_at):
         changes += turn.outcome.status is Status.APPLIED
         alerts += turn.plan.alert is not None
-        times.append(turn.outcome.finished_at)
         for name, count in turn.outcome.configuration.parallelism.items():
             counts[name].append(float(count))
         if on_turn:
@@ -94,4 +91,4 @@ def run_policy(
     window = max(WINDOW_SECONDS, scenario.settings.trigger_seconds if staged else 0.0)
     peak = start.sized_for(start.peak_load).nodes
     measures = judge(series, known, peak, changes, window)
-    return Run(series, measures, {name: np.array(c) for name, c in counts.items()}, np.array(times), alerts)
+    return Run(series, measures, {name: np.array(c) for name, c in counts.items()}, alerts)
