@@ -30,7 +30,7 @@ def main() -> int:
     for name in available():
         settings = Settings(mode="storm", kinds=(kind,))
         policy = build(name)
-        start = Start(topology, settings.model(), settings.kinds, BOUNDS, 600.0, 4_500.0)
+        start = Start(topology, settings.model(topology), settings.kinds, BOUNDS, 600.0, 4_500.0)
         engine = Simulator(topology, load, start.sized_for(2_000.0), settings)
         memory: Mapping[str, Any] = {}
         times = []

@@ -1,3 +1,13 @@
 """Rheostat keeps Apache Spark streaming applications exactly as large as their load needs."""
 
+from importlib import import_module
+from typing import Any
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """`from rheostat import Application` without loading Spark for those who do not ask for it."""
+    if name == "Application":
+        return import_module("rheostat.engines.spark.application").Application
+    raise AttributeError(f"module 'rheostat' has no attribute {name!r}")

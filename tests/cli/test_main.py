@@ -6,7 +6,7 @@ import pytest
 from rheostat import __version__
 from tests.cli.commands import call, process, refused
 
-COMMANDS = ["topology", "allocate", "policies", "simulate", "compare", "load"]
+COMMANDS = ["topology", "allocate", "policies", "simulate", "compare", "load", "status", "explain"]
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS, "load show", "load list", "load write"])

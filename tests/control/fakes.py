@@ -4,8 +4,9 @@ from dataclasses import dataclass, field, replace
 
 from rheostat.analyze.execution import ExecutionModel, Pipelined
 from rheostat.model.configuration import Configuration, NodeKind
-from rheostat.model.decision import Outcome, Plan, Proposal, Status
-from rheostat.model.observation import Observation
+from rheostat.model.decision import Cause, Outcome, Plan, Proposal, Status
+from rheostat.model.errors import RheostatError
+from rheostat.model.observation import Event, Observation
 from rheostat.model.topology import Topology
 from rheostat.policies.base import Info, Memory, Policy, Situation
 from rheostat.policies.example import WORDS, situation
@@ -35,6 +36,9 @@ class FakeEngine:
     takes: float = 0.0
     failing: bool = False
     blind: bool = False
+    broken: str = ""  # why apply gives up with an error
+    deaf: str = ""  # why observe does
+    events: tuple[Event, ...] = ()
     applied: list[Plan] = field(default_factory=list)
     topology: Topology = WORDS
     model: ExecutionModel = field(default_factory=Pipelined)
@@ -44,11 +48,14 @@ class FakeEngine:
     )
 
     def observe(self) -> Observation:
+        if self.deaf:
+            raise RheostatError(self.deaf)
         counts = self.configuration.parallelism
         parallelism = (counts["lines"], counts["split"], counts["count"])
         observed = situation(
             self.load, parallelism, self.configuration.nodes, now=self.clock.now()
         ).observation
+        observed = replace(observed, events=self.events)
         return replace(observed, nodes=()) if self.blind else observed
 
     def apply(self, plan: Plan) -> Outcome:
@@ -57,6 +64,8 @@ class FakeEngine:
         if not plan.changes:
             return Outcome(Status.UNCHANGED, self.configuration, started, started, plan.reason)
         self.clock.sleep(self.takes)
+        if self.broken:
+            raise RheostatError(self.broken)
         if self.failing:
             return Outcome(Status.FAILED, self.configuration, started, self.clock.now(), "no machine left")
         self.configuration = plan.target
@@ -76,3 +85,33 @@ class OneMore(Policy):
         wanted = {**now.parallelism, "split": now.parallelism["split"] + 1}
         target = Configuration(wanted, now.executors, now.nodes)
         return Proposal(target, "one more"), {"asked": memory.get("asked", 0) + 1}
+
+
+@dataclass(frozen=True)
+class Sometimes(Policy):
+    """Moves split between one and two instances every so many turns, and holds otherwise."""
+
+    info = Info("sometimes", "operators", "reactive", "tests")
+    every: int = 10
+
+    def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
+        asked, now = memory.get("asked", 0) + 1, situation.configuration
+        split = now.parallelism["split"]
+        wanted = {**now.parallelism, "split": split if asked % self.every else 3 - split}
+        expected = {"highest utilisation": 0.4}
+        cause = Cause("asked", "policy", float(asked), ">=", 1.0)
+        target = Configuration(wanted, now.executors, now.nodes)
+        return Proposal(target, "it is time", (cause,), ("waiting",), expected), {"asked": asked}
+
+
+@dataclass(frozen=True)
+class Divides(Policy):
+    """Divides by zero the first two times, then works."""
+
+    info = Info("divides", "operators", "reactive", "tests")
+    calls: list[int] = field(default_factory=list)
+
+    def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
+        self.calls.append(1)
+        part = 1 / max(0, len(self.calls) - 2)
+        return Proposal(situation.configuration, f"hold: {part:g}"), {"asked": len(self.calls)}

@@ -29,13 +29,13 @@ def check(
     proposal = Proposal(
         target, "because", (CAUSE,), ("staying",), {"highest utilisation": 0.5}, placement, "look out"
     )
-    return (guards or Guards()).check(proposal, seen or situation(now=NOW), changed_at)
+    return (guards or Guards()).check(proposal, seen or situation(now=NOW), changed_at, 7)
 
 
 def test_a_wish_that_breaks_no_rule_passes_with_all_it_says() -> None:
     plan = check(config(1, 2, 1))
     assert plan == Plan(
-        number=1,
+        number=7,
         decided_at=NOW,
         current=config(1, 1, 1),
         target=config(1, 2, 1),
@@ -152,5 +152,12 @@ def test_a_node_may_be_exchanged_at_the_limit() -> None:
     assert (plan.changes, plan.vetoes, plan.placement) == (True, (), places)
 
 
-def test_plans_are_numbered_after_the_changes_before_them() -> None:
-    assert check(config(1, 2, 1), changed_at=(1.0, 2.0)).number == 3
+def test_a_veto_says_what_the_policy_had_wished() -> None:
+    refused = check(config(1, 2, 1), Guards(cooldown_seconds=60), changed_at=(NOW,))
+    assert (refused.wished, refused.target) == (config(1, 2, 1), config(1, 1, 1))
+    assert check(config(1, 2, 1)).wished is None
+
+
+@pytest.mark.parametrize(("cooldown", "remembered"), [(0.0, 3600.0), (60.0, 3600.0), (7200.0, 7200.0)])
+def test_changes_matter_for_an_hour_or_the_cooldown(cooldown: float, remembered: float) -> None:
+    assert Guards(cooldown_seconds=cooldown).memory_seconds == remembered

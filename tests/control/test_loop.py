@@ -5,8 +5,8 @@ from rheostat.control.loop import Loop
 from rheostat.control.ports import Clock, Engine
 from rheostat.model.configuration import Bounds
 from rheostat.model.decision import Status
-from rheostat.model.errors import UserError
-from tests.control.fakes import FakeClock, FakeEngine, OneMore
+from rheostat.model.errors import RheostatError, UserError
+from tests.control.fakes import Divides, FakeClock, FakeEngine, OneMore, Sometimes
 
 
 def looped(engine: FakeEngine, guards: Guards | None = None, period: float = 60.0) -> Loop:
@@ -73,3 +73,82 @@ def test_a_period_in_which_no_time_passes_is_refused_instead_of_looping_for_ever
     with pytest.raises(UserError, match="too short for this clock"):
         list(looped(engine, period=period).run(until=100.0))
     assert engine.applied == []
+
+
+def test_a_policy_that_fails_holds_tells_and_is_asked_again() -> None:
+    engine = FakeEngine(FakeClock())
+    loop = Loop(engine, engine.clock, Divides(), memory={"kept": True})
+    first, second, third = loop.run(until=200.0)
+    assert first.plan.reason == "hold: policy 'divides' failed: ZeroDivisionError: division by zero"
+    assert first.plan.alert == "policy 'divides' failed: ZeroDivisionError: division by zero"
+    assert first.outcome.status is Status.UNCHANGED
+    assert first.memory == second.memory == {"kept": True}
+    assert (third.plan.reason, third.plan.alert, third.memory) == ("hold: 1", None, {"asked": 3})
+
+
+def test_an_engine_that_gives_up_is_a_failed_change_and_the_loop_goes_on() -> None:
+    engine = FakeEngine(FakeClock(), takes=5.0, broken="the cluster\nis gone")
+    turns = list(looped(engine).run(until=200.0))
+    assert [turn.outcome.status for turn in turns] == [Status.FAILED] * 3
+    outcome = turns[0].outcome
+    assert (outcome.reason, outcome.started_at, outcome.finished_at) == ("the cluster is gone", 60.0, 65.0)
+    assert outcome.configuration == engine.configuration
+
+
+def test_an_engine_that_cannot_observe_ends_the_loop() -> None:
+    with pytest.raises(RheostatError, match="the driver is gone"):
+        looped(FakeEngine(FakeClock(), deaf="the driver is gone")).turn()
+
+
+def test_a_dry_run_decides_and_changes_nothing() -> None:
+    engine = FakeEngine(FakeClock(60.0))
+    loop = looped(engine)
+    loop.dry_run = True
+    turn = loop.turn()
+    assert turn.plan.changes
+    assert turn.outcome.status is Status.DRY_RUN
+    assert turn.outcome.reason == "dry run: would change split 1 -> 2"
+    assert turn.outcome.configuration == turn.plan.current == engine.configuration
+    assert engine.applied == []
+    assert loop.changed_at == ()
+
+
+def test_a_dry_run_without_a_change_is_unchanged() -> None:
+    engine = FakeEngine(FakeClock(60.0), blind=True)
+    loop = looped(engine)
+    loop.dry_run = True
+    assert loop.turn().outcome.status is Status.UNCHANGED
+
+
+def test_a_plan_bears_the_number_of_its_turn() -> None:
+    turns = list(looped(FakeEngine(FakeClock()), Guards(cooldown_seconds=100)).run(until=300.0))
+    assert [turn.plan.number for turn in turns] == [turn.number for turn in turns] == [1, 2, 3, 4]
+
+
+def test_the_cooldown_counts_from_the_end_of_a_change() -> None:
+    engine = FakeEngine(FakeClock(), takes=90.0)
+    turns = list(looped(engine, Guards(cooldown_seconds=100)).run(until=300.0))
+    assert [turn.plan.decided_at for turn in turns] == [60.0, 210.0, 270.0]
+    assert [turn.outcome.status for turn in turns] == [Status.APPLIED, Status.UNCHANGED, Status.APPLIED]
+
+
+def test_changes_are_forgotten_when_no_guard_counts_them() -> None:
+    engine = FakeEngine(FakeClock())
+    loop = Loop(engine, engine.clock, Sometimes(every=1))
+    turns = list(loop.run(until=30_000.0))
+    assert all(turn.plan.changes for turn in turns)
+    assert loop.changed_at == tuple(turn.outcome.finished_at for turn in turns[-60:])
+
+
+def test_a_controller_that_died_is_resumed_where_it_stopped() -> None:
+    engine = FakeEngine(FakeClock(), takes=10.0)
+    guards = Guards(cooldown_seconds=100)
+    before = list(looped(engine, guards).run(until=100.0))
+    again = looped(engine, guards)
+    again.resume(before[-1], [-9000.0, before[-1].outcome.finished_at])
+    assert again.changed_at == (70.0,)
+    after = list(again.run(until=250.0))
+    assert [turn.number for turn in after] == [2, 3]
+    assert [turn.memory["asked"] for turn in after] == [2, 3]
+    assert after[0].plan.vetoes == ("cool-down: the last change was 90 s ago, less than 100 s",)
+    assert after[1].outcome.status is Status.APPLIED

@@ -79,10 +79,17 @@ class Staged(ExecutionModel):
 
     >>> Staged(10, stage_overhead_seconds=0.5).parallelism_for({"a": 1.5, "b": 0.2}, target=0.8)
     {'a': 3, 'b': 3}
+
+    An operator that is pinned, because its bounds leave it one parallelism, runs in waves where slots are few:
+    it asks for none of its own.
+
+    >>> Staged(pinned=frozenset({"b"})).slots_for({"a": 3, "b": 8})
+    3
     """
 
     trigger_seconds: float = 10.0
     stage_overhead_seconds: float = 0.1
+    pinned: frozenset[str] = frozenset()
     name = "staged"
 
     def utilisation(
@@ -101,4 +108,4 @@ class Staged(ExecutionModel):
         return dict.fromkeys(busy, max(1, ceil(sum(busy.values()) / room)))
 
     def slots_for(self, parallelism: Mapping[str, int]) -> int:
-        return max(parallelism.values())
+        return max([count for name, count in parallelism.items() if name not in self.pinned] or [1])

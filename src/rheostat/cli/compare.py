@@ -51,7 +51,7 @@ def _compare(
             runs[spec] = run_policy(scene, policy, oracle=oracle, progress=advance)
             advance(1.0)
     title = f"{scene.topology.name} under {curve} ({mode}, seed {seed})"
-    paths = results.draw(title, runs, out, "comparison")
+    paths = results.draw(title, {name: run.series for name, run in runs.items()}, out, "comparison")
     if as_json:
         console.print_json(
             {

@@ -37,7 +37,20 @@ def _main(
         typer.echo(context.get_help())
 
 
-for _part in ("topology", "allocate", "policies", "load", "simulate", "compare", "cluster", "doctor"):
+for _part in (
+    "topology",
+    "allocate",
+    "policies",
+    "load",
+    "simulate",
+    "compare",
+    "cluster",
+    "demo",
+    "run",
+    "doctor",
+    "status",
+    "explain",
+):
     import_module(f"rheostat.cli.{_part}").register(app)
 
 

@@ -1,6 +1,7 @@
 """How runs are shown: one table, one figure."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from rheostat.analyze.judging import Measures
+from rheostat.analyze.judging import Measures, Series
 from rheostat.cli import console
 from rheostat.engines.simulator.comparison import Run
 from rheostat.model.errors import FileError
@@ -52,7 +53,7 @@ def measures_json(measures: Measures) -> dict[str, Any]:
     return asdict(measures)
 
 
-def draw(title: str, runs: dict[str, Run], folder: Path, name: str) -> list[Path]:
+def draw(title: str, runs: Mapping[str, Series], folder: Path, name: str) -> list[Path]:
     """Draw load, throughput, lag, instances and nodes over time, as PNG and SVG."""
     import matplotlib as mpl  # noqa: PLC0415 - slow to import, and most commands draw nothing
 
@@ -61,8 +62,7 @@ def draw(title: str, runs: dict[str, Run], folder: Path, name: str) -> list[Path
 
     figure, axes = plt.subplots(4, 1, figsize=(11, 11), sharex=True, height_ratios=[1.4, 1, 1, 1])
     colours = mpl.color_sequences["tab10"]
-    for number, (policy, run) in enumerate(runs.items()):
-        series = run.series
+    for number, (policy, series) in enumerate(runs.items()):
         hours = np.arange(1, len(series.nodes) + 1) * series.step_seconds
         unit, divisor = ("hours", 3600.0) if hours[-1] > 3 * 3600 else ("minutes", 60.0)
         x = _thin(np.asarray(hours / divisor, dtype=np.float64))
@@ -84,7 +84,7 @@ def draw(title: str, runs: dict[str, Run], folder: Path, name: str) -> list[Path
         axis.grid(alpha=0.25)
         axis.set_ylim(bottom=0)
         axis.margins(x=0)
-    if max(float(run.series.lag.max()) for run in runs.values()) > 120:
+    if max(float(series.lag.max()) for series in runs.values()) > 120:
         axes[1].set_yscale("symlog", linthresh=10)
     figure.suptitle(_plain(title), x=0.01, y=0.993, ha="left")
     handles, labels = axes[0].get_legend_handles_labels()

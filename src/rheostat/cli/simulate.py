@@ -62,7 +62,7 @@ def _simulate(
         run = run_policy(scene, built, on_turn=keep, progress=start(policy))
     _write_series(out / "series.csv", run)
     title = f"{scene.topology.name} under {curve} with {policy} ({mode}, seed {seed})"
-    plots = results.draw(title, {policy: run}, out, "simulation")
+    plots = results.draw(title, {policy: run.series}, out, "simulation")
     if as_json:
         console.print_json(
             {

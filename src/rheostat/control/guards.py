@@ -7,6 +7,8 @@ from rheostat.model.configuration import Configuration
 from rheostat.model.decision import Plan, Proposal
 from rheostat.policies.base import Situation
 
+HOUR = 3600.0
+
 
 @dataclass(frozen=True, slots=True)
 class Guards:
@@ -16,11 +18,21 @@ class Guards:
     changes_per_hour: int = 0
     stale_seconds: float = 0.0  # a window that ended longer ago says nothing about now
 
-    def check(self, proposal: Proposal, situation: Situation, changed_at: tuple[float, ...]) -> Plan:
-        """Turn a proposal into a plan; whatever is refused becomes a veto with its reason."""
+    @property
+    def memory_seconds(self) -> float:
+        """How long a change matters to them; whoever keeps the times of changes may forget older ones."""
+        return max(HOUR, self.cooldown_seconds)
+
+    def check(
+        self, proposal: Proposal, situation: Situation, changed_at: tuple[float, ...], number: int
+    ) -> Plan:
+        """Turn a proposal into a plan; whatever is refused becomes a veto with its reason.
+
+        `changed_at` holds when the changes so far were done: what a change brought shows only afterwards.
+        """
         current = situation.configuration
         plan = Plan(
-            number=len(changed_at) + 1,
+            number=number,
             decided_at=situation.now,
             current=current,
             target=proposal.target,
@@ -32,8 +44,10 @@ class Guards:
             alert=proposal.alert,
             changes=proposal.changes(current),
         )
-        if not plan.changes:
-            return plan
+        checked = self._checked(plan, situation, changed_at) if plan.changes else plan
+        return replace(checked, wished=proposal.target) if checked.vetoes else checked
+
+    def _checked(self, plan: Plan, situation: Situation, changed_at: tuple[float, ...]) -> Plan:
         refusal = self._refusal(situation, changed_at)
         if refusal:
             return _hold(plan, refusal)
@@ -48,7 +62,7 @@ class Guards:
         if changed_at and self.cooldown_seconds and now - changed_at[-1] < self.cooldown_seconds:
             since = now - changed_at[-1]
             return f"cool-down: the last change was {since:.0f} s ago, less than {self.cooldown_seconds:g} s"
-        recent = sum(1 for time in changed_at if now - time < 3600)
+        recent = sum(1 for time in changed_at if now - time < HOUR)
         if self.changes_per_hour and recent >= self.changes_per_hour:
             return f"{recent} changes in the last hour, the limit is {self.changes_per_hour}"
         return None

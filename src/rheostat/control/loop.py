@@ -1,17 +1,17 @@
 """The control loop: one turn observes, evaluates, decides, guards, applies and records."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rheostat.analyze.evaluation import Evaluation, evaluate
 from rheostat.control.guards import Guards
 from rheostat.control.ports import Clock, Engine
 from rheostat.model.configuration import Bounds
-from rheostat.model.decision import Outcome, Plan, Status
-from rheostat.model.errors import UserError
+from rheostat.model.decision import Outcome, Plan, Proposal, Status
+from rheostat.model.errors import RheostatError, UserError
 from rheostat.model.observation import Observation
-from rheostat.policies.base import Memory, Policy, Situation
+from rheostat.policies.base import Memory, Policy, Situation, hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,14 @@ class Loop:
     guards: Guards = field(default_factory=Guards)
     seed: int = 0
     memory: Mapping[str, Any] = field(default_factory=dict)
-    changed_at: tuple[float, ...] = ()
+    changed_at: tuple[float, ...] = ()  # when the changes that the guards still count were done
     turns: int = 0
+    dry_run: bool = False  # decide and record, never touch the engine
+
+    def resume(self, last: Turn, changed_at: Iterable[float]) -> None:
+        """Go on where a controller that died stopped; the clock must count from the same beginning."""
+        self.turns, self.memory = last.number, last.memory
+        self.changed_at = self._counted(changed_at, last.outcome.finished_at)
 
     def run(self, until: float) -> Iterator[Turn]:
         """Turn once per period until the clock reaches a time."""
@@ -50,7 +56,7 @@ class Loop:
                 yield self.turn()
 
     def turn(self) -> Turn:
-        """Do one turn; the clock is read once."""
+        """Do one turn; only a failure to observe ends it, for then nothing is known."""
         now = self.clock.now()
         observation = self.engine.observe()
         evaluation = evaluate(self.engine.topology, observation, self.engine.model, self.engine.kinds[0])
@@ -65,10 +71,45 @@ class Loop:
             bounds=self.bounds,
             seed=self.seed,
         )
-        proposal, self.memory = self.policy.decide(situation, self.memory)
-        plan = self.guards.check(proposal, situation, self.changed_at)
-        outcome = self.engine.apply(plan)
-        if outcome.status is not Status.UNCHANGED:
-            self.changed_at += (outcome.started_at,)
+        proposal = self._ask(situation)
         self.turns += 1
+        plan = self.guards.check(proposal, situation, self.changed_at, self.turns)
+        outcome = self._dry(plan) if self.dry_run else self._apply(plan)
+        if outcome.status in (Status.APPLIED, Status.FAILED):
+            self.changed_at = self._counted((*self.changed_at, outcome.finished_at), outcome.finished_at)
         return Turn(self.turns, observation, evaluation, plan, outcome, self.memory)
+
+    def _ask(self, situation: Situation) -> Proposal:
+        """Ask the policy; one that fails holds, keeps its memory and is asked again in the next turn."""
+        try:
+            proposal, self.memory = self.policy.decide(situation, self.memory)
+        except Exception as error:  # a policy may be anybody's code, and the application must outlive it
+            failure = f"policy {self.policy.info.name!r} failed: {type(error).__name__}: {_line(error)}"
+            return replace(hold(situation, f"hold: {failure}"), alert=failure)
+        return proposal
+
+    def _apply(self, plan: Plan) -> Outcome:
+        """Apply a plan; an engine that gives up is a failed change, not the end of the loop."""
+        try:
+            return self.engine.apply(plan)
+        except RheostatError as error:
+            ended = self.clock.now()
+            return Outcome(
+                Status.FAILED, self.engine.configuration, plan.decided_at, ended, _line(error), plan.causes
+            )
+
+    def _dry(self, plan: Plan) -> Outcome:
+        now, status, reason = plan.decided_at, Status.UNCHANGED, plan.reason
+        if plan.changes:
+            status, reason = Status.DRY_RUN, f"dry run: would change {plan.describe()}"
+        return Outcome(status, plan.current, now, now, reason, plan.causes)
+
+    def _counted(self, times: Iterable[float], now: float) -> tuple[float, ...]:
+        """What the guards still need, so that nothing grows for ever."""
+        return tuple(time for time in times if now - time < self.guards.memory_seconds)
+
+
+def _line(error: Exception) -> str:
+    """The error's message as one short line."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= 300 else f"{text[:297]}..."

@@ -17,6 +17,7 @@ from types import TracebackType
 
 from rheostat.infrastructure import cgroups, keeper
 from rheostat.infrastructure.java import java_version, spark_home
+from rheostat.infrastructure.usage import Usage, session_usage
 from rheostat.model.configuration import NodeKind
 from rheostat.model.errors import RheostatError
 
@@ -38,6 +39,12 @@ class LocalNode:
     log: Path
     group: cgroups.CpuGroup | None = None
     ready_at: float = field(default=float("inf"))
+    port: str = ""  # of the Worker's web page, by which its executors name it
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process still runs."""
+        return self.process.poll() is None
 
 
 class LocalProvider:
@@ -114,6 +121,7 @@ class LocalProvider:
         node = self._nodes[name]
         try:
             self._said(node.process, node.log, r"Worker: (Successfully registered) with master")
+            node.port = self._said(node.process, node.log, r"WorkerWebUI.* started at http://[^:]+:(\d+)")
         except RheostatError:
             self.remove(name)
             raise
@@ -125,6 +133,14 @@ class LocalProvider:
         node = self._nodes[name]
         if node.group:
             node.group.limit(node.kind.cores)
+
+    def usage(self, name: str) -> Usage:
+        """CPU seconds since its start and bytes in memory, of the Worker and all that it started."""
+        return session_usage(self._nodes[name].process.pid)
+
+    def keep_session(self, pid: int) -> None:
+        """End this process and its children, too, when the run ends."""
+        self._keep("session", str(pid))
 
     def registered(self) -> int:
         """How many Workers the Master counts as alive."""

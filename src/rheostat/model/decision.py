@@ -86,8 +86,19 @@ class Plan:
     expected: Mapping[str, float] = field(default_factory=dict)
     placement: Placement = Placement()
     vetoes: tuple[str, ...] = ()  # what the guards changed or refused, and why
+    wished: Configuration | None = None  # the proposal's target, where there are vetoes
     alert: str | None = None
     changes: bool = True
+
+    def describe(self) -> str:
+        """Say in words what it changes, single nodes and moved instances included."""
+        words = [self.target.describe(self.current)] if self.target != self.current else []
+        places = self.placement
+        words += [f"add a node {kind} in {region}" for kind, region in places.add]
+        words += [f"remove node {name}" for name in places.remove]
+        if self.target == self.current and (places.put or places.take):
+            words.append(f"instances to move: {max(len(places.put), len(places.take))}")
+        return ", ".join(words) or "no change"
 
 
 class Status(StrEnum):
@@ -96,6 +107,7 @@ class Status(StrEnum):
     APPLIED = "applied"
     UNCHANGED = "unchanged"
     FAILED = "failed"
+    DRY_RUN = "dry-run"  # decided and recorded, not done
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +121,4 @@ class Outcome:
     reason: str
     causes: tuple[Cause, ...] = ()
     pause_seconds: float = 0.0
+    steps: tuple[str, ...] = ()  # what was done, in order, where the engine tells

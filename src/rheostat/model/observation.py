@@ -29,6 +29,7 @@ class OperatorMeasures:
     waiting: Measure = None  # rows in its queue at the window's end
     arrivals: tuple[float, ...] = ()  # rows received in equal parts of the window, in order
     instances: tuple[InstanceMeasures, ...] = ()
+    skew: Measure = None  # the largest instance's rows (or CPU) over their mean; 1: even
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,20 @@ class ApplicationMeasures:
     batch_seconds: Measure = None  # mean duration of the window's batches (staged)
     trigger_seconds: Measure = None
     state_bytes: Measure = None
+    state_rows: Measure = None
+    batches: int | None = None  # that ended in the window (staged)
+    batch_parts: Mapping[str, float] = field(
+        default_factory=dict
+    )  # seconds per part of a batch, Spark's names
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to the application: a query restarted, an executor lost, a node gone."""
+
+    at: float
+    kind: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +89,7 @@ class Observation:
     operators: Mapping[str, OperatorMeasures]
     nodes: tuple[NodeMeasures, ...]
     application: ApplicationMeasures
+    events: tuple[Event, ...] = ()
 
     @property
     def seconds(self) -> float:

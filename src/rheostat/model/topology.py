@@ -41,6 +41,11 @@ class Operator:
     state_bytes: float = 0.0
     load: float | None = None  # nominal rows/s, on a source
 
+    @property
+    def pinned(self) -> bool:
+        """Whether its bounds leave it one parallelism."""
+        return self.min_parallelism == self.max_parallelism
+
 
 @dataclass(frozen=True)
 class Topology:

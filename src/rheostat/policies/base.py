@@ -147,6 +147,8 @@ def wish(
 def _bounded(situation: Situation, target: Configuration) -> Configuration:
     nodes = situation.bounds.nodes(target.nodes)
     executors = target.executors if nodes == target.nodes else nodes * situation.kind.executors
-    return Configuration(
-        situation.bounds.parallelism(situation.topology, target.parallelism), executors, nodes
-    )
+    wanted = dict(target.parallelism)
+    if situation.model.name == "staged":  # stages take turns on the slots: tasks beyond them bring nothing
+        slots, had = nodes * situation.kind.slots, situation.configuration.parallelism
+        wanted = {name: min(count, max(slots, had.get(name, 1))) for name, count in wanted.items()}
+    return Configuration(situation.bounds.parallelism(situation.topology, wanted), executors, nodes)

@@ -33,7 +33,7 @@ class Scenario:
     def start(self) -> Start:
         """What a policy knows before the first row."""
         first = float(self.load[: round(60 / self.settings.step_seconds)].mean())
-        kinds, model = self.settings.kinds, self.settings.model()
+        kinds, model = self.settings.kinds, self.settings.model(self.topology)
         return Start(self.topology, model, kinds, self.bounds, first, float(self.load.max()))
 
     def oracle(self) -> Floats:

@@ -38,7 +38,7 @@ class Simulator:
     ) -> None:
         self.topology = topology
         self.settings = settings or Settings()
-        self.model: ExecutionModel = self.settings.model()
+        self.model: ExecutionModel = self.settings.model(topology)
         self.kinds = self.settings.kinds
         self._load = load  # rows/s at all sources together, per step
         self._mix = np.array(list(nominal_mix(topology).values()))

@@ -6,6 +6,7 @@ from rheostat.analyze.execution import MODES, ExecutionModel, Pipelined, Staged,
 from rheostat.analyze.profiles import Overhead
 from rheostat.model.configuration import NodeKind
 from rheostat.model.errors import UserError, nearest
+from rheostat.model.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,9 @@ class Settings:
         if self.step_seconds <= 0 or self.noise < 0:
             raise UserError("step_seconds must be positive and noise not negative")
 
-    def model(self) -> ExecutionModel:
+    def model(self, topology: Topology) -> ExecutionModel:
         """The execution model that policies are told of."""
         if self.mode == "staged":
-            return Staged(self.trigger_seconds, self.stage_overhead_seconds)
+            pinned = frozenset(operator.name for operator in topology.operators if operator.pinned)
+            return Staged(self.trigger_seconds, self.stage_overhead_seconds, pinned)
         return Storm() if self.mode == "storm" else Pipelined()

@@ -1,0 +1,1 @@
+"""Reference applications, one folder each; `rheostat run` and the demo take their scripts."""

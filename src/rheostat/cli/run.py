@@ -1,0 +1,179 @@
+"""`rheostat run`: a user's own streaming application, kept as large as its load needs."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.live import Live
+
+from rheostat.cli import console, world
+from rheostat.cli.running import JOURNAL, Order, Running, started
+from rheostat.cli.view import View, words
+from rheostat.control.guards import Guards
+from rheostat.control.loop import Turn
+from rheostat.engines.spark.modes import check_mode
+from rheostat.model.errors import UserError
+from rheostat.policies.base import Policy
+from rheostat.policies.registry import build
+
+DEFAULT_PERIOD_SECONDS = 10.0
+DEFAULT_COOLDOWN_SECONDS = 30.0
+DEFAULT_CHANGES_PER_HOUR = 60
+
+ModeOption = Annotated[str, typer.Option("--mode", "-m", help="microbatch or realtime.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command(
+        "run",
+        epilog="Example: rheostat run app.py --policy ds2 --nodes 1:4; `rheostat explain` says why it did what it did",
+        context_settings={"allow_interspersed_args": False},
+    )(_run)
+
+
+def _run(
+    script: Annotated[Path, typer.Argument(metavar="APP", help="A Python script; options come before it.")],
+    arguments: Annotated[list[str] | None, typer.Argument(help="The script's own arguments.")] = None,
+    policy: Annotated[
+        str, typer.Option("--policy", "-p", help="A name, or name(parameter=value,...).")
+    ] = "ds2",
+    master: Annotated[
+        str | None, typer.Option("--master", help="spark://HOST:PORT of a cluster; else one on this machine.")
+    ] = None,
+    nodes: world.NodesOption = "1:4",
+    node: world.NodeOption = "cores=1,slots=2,memory_mb=1024",
+    mode: ModeOption = "microbatch",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide and record, change nothing.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue an earlier run of the same folder.")
+    ] = False,
+    folder: Annotated[
+        Path | None, typer.Option("--folder", help="Where the run keeps its journal; else .rheostat/APP.")
+    ] = None,
+    checkpoint: Annotated[str | None, typer.Option("--checkpoint", help="Where Spark keeps its own.")] = None,
+    trigger: Annotated[float | None, typer.Option("--trigger", help="Seconds between batches.")] = None,
+    period: Annotated[
+        float, typer.Option("--period", help="Seconds between decisions.")
+    ] = DEFAULT_PERIOD_SECONDS,
+    cooldown: Annotated[
+        float, typer.Option("--cooldown", help="Least seconds between two changes.")
+    ] = DEFAULT_COOLDOWN_SECONDS,
+    changes: Annotated[
+        int, typer.Option("--changes-per-hour", help="Most changes in an hour; 0: no limit.")
+    ] = DEFAULT_CHANGES_PER_HOUR,
+    conf: Annotated[list[str] | None, typer.Option("--conf", help="A setting of Spark's, KEY=VALUE.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", help="End after so long; else when interrupted.")
+    ] = None,
+    seed: world.SeedOption = 0,
+) -> None:
+    """Run a streaming application and keep it as large as its load needs, until it ends or Ctrl-C."""
+    order = Order(
+        name=script.stem,
+        script=script,
+        policy=paced(build(policy), period),
+        policy_text=policy,
+        folder=folder or Path(".rheostat") / script.stem,
+        arguments=tuple(arguments or ()),
+        mode=mode,
+        master=_master(master),
+        kind=world.node_kind(node),
+        bounds=world.bounds(nodes),
+        guards=Guards(
+            cooldown_seconds=positive("--cooldown", cooldown, least=0.0), changes_per_hour=max(0, changes)
+        ),
+        checkpoint=checkpoint,
+        trigger_seconds=None if trigger is None else positive("--trigger", trigger),
+        dry_run=dry_run,
+        resume=resume,
+        seed=seed,
+        settings=_settings(conf or []),
+    )
+    check_mode(mode, order.trigger_seconds)
+    until = float("inf") if seconds is None else positive("--seconds", seconds)
+    with interruptible(), watched(order, seconds) as watching:
+        for turn in watching.running.turns(watching.running.clock.now() + until):
+            watching.show(turn)
+    console.out.print(
+        f"journal: {order.folder / JOURNAL}; try: rheostat status, rheostat explain", soft_wrap=True
+    )
+
+
+def paced(policy: Policy, period: float) -> Policy:
+    """The policy, asked as often as the user wants."""
+    return replace(policy, period_seconds=positive("--period", period, least=0.5))
+
+
+def positive(option: str, value: float, least: float = 0.001) -> float:
+    """A number of seconds that makes sense."""
+    if not least <= value <= 1e9:
+        raise UserError(f"{option} must be at least {least:g}, not {value:g}")
+    return value
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C and SIGTERM end a run in order; a second one does not cut that short."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        console.fail("interrupted: the run was ended in order")
+
+
+@dataclass(frozen=True)
+class Watching:
+    """A run that is under way, and what shows it."""
+
+    running: Running
+    view: View
+    show: Callable[[Turn], None]
+
+
+@contextmanager
+def watched(order: Order, ends_after: float | None) -> Iterator[Watching]:
+    """Start a run and show it: live in a terminal, else a line per change."""
+    views: list[View] = []
+
+    def tick() -> None:
+        for view in views:
+            view.tick(view.engine.now())
+
+    def tell(turn: Turn) -> None:
+        views[0].add(turn)
+        if turn.plan.changes or turn.plan.alert:
+            console.out.print(f"{turn.plan.decided_at:7.0f} s  {words(turn)}", soft_wrap=True)
+
+    with console.err.status("starting") as status, started(order, status.update, tick) as running:
+        status.stop()
+        title = f"{order.name}: {order.policy_text}, {order.mode}" + (" (dry run)" if order.dry_run else "")
+        view = View(title, running.engine, None if ends_after is None else running.clock.now() + ends_after)
+        views.append(view)
+        if console.out.is_terminal:
+            with Live(view, console=console.out, refresh_per_second=4):
+                yield Watching(running, view, view.add)
+        else:
+            yield Watching(running, view, tell)
+
+
+def _master(url: str | None) -> str | None:
+    if url is not None and not url.startswith("spark://"):
+        raise UserError(
+            f"--master must be spark://HOST:PORT, not {url!r}; leave it out for a cluster on this machine"
+        )
+    return url
+
+
+def _settings(pairs: list[str]) -> dict[str, str]:
+    settings = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.startswith("spark."):
+            raise UserError(f"--conf {pair!r}: write it as spark.some.key=VALUE")
+        settings[key] = value
+    return settings

@@ -1,0 +1,214 @@
+"""Puts a run together: nodes, driver process, engine, journal and loop; and takes it apart again."""
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rheostat.analyze.execution import ceil
+from rheostat.control.clock import SystemClock
+from rheostat.control.guards import Guards
+from rheostat.control.journal import Journal
+from rheostat.control.loop import Loop, Turn
+from rheostat.engines.spark.engine import EndedError, SparkEngine
+from rheostat.engines.spark.link import Link
+from rheostat.engines.spark.machines import ForeignMachines, LocalMachines, Machines
+from rheostat.engines.spark.spec import Spec
+from rheostat.infrastructure.java import java_version, spark_home
+from rheostat.infrastructure.local import LocalProvider
+from rheostat.model.configuration import Bounds, Configuration, NodeKind
+from rheostat.model.errors import UserError
+from rheostat.model.observation import Event
+from rheostat.policies.base import Policy, Start
+
+JOURNAL = "journal.sqlite"
+HEAP_SHARE = 0.6  # of a node's memory, for the heaps of its executors
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a user asked for."""
+
+    name: str
+    script: Path
+    policy: Policy
+    policy_text: str
+    folder: Path
+    arguments: tuple[str, ...] = ()
+    mode: str = "microbatch"
+    master: str | None = None  # None: the embedded cluster
+    kind: NodeKind = NodeKind()
+    bounds: Bounds = Bounds()
+    guards: Guards = field(default_factory=Guards)
+    checkpoint: str | None = None
+    trigger_seconds: float | None = None
+    dry_run: bool = False
+    resume: bool = False
+    seed: int = 0
+    settings: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Running:
+    """A run that is under way."""
+
+    order: Order
+    engine: SparkEngine
+    loop: Loop
+    journal: Journal
+    clock: SystemClock
+
+    def turns(self, until: float = float("inf")) -> Iterator[Turn]:
+        """Control until a time or the application's end; what is yielded is in the journal already."""
+        try:
+            for turn in self.loop.run(until):
+                self.journal.add(turn)
+                yield turn
+        except EndedError:
+            return
+
+
+@contextmanager
+def started(
+    order: Order, say: Callable[[str], None], on_tick: Callable[[], None] = lambda: None
+) -> Iterator[Running]:
+    """Start everything; on the way out end the application between two batches, then the nodes."""
+    java_version()
+    spark_home()
+    if not order.script.is_file():
+        raise UserError(f"{order.script}: there is no such script")
+    with ExitStack() as stack:
+        stack.enter_context(_alone(order.folder))
+        _check_journal(order)
+        link = Link.attach(order.folder.absolute()) if order.resume and order.master else None
+        journal = stack.enter_context(Journal(order.folder / JOURNAL))
+        facts, last = journal.facts(), journal.last()
+        began_at = float(facts.get("started_at") or time.time()) if order.resume else time.time()
+        clock = SystemClock(began_at, on_tick)
+        machines, keep = _machines(order, stack, say)
+        if link is None:
+            nodes = max(
+                order.bounds.min_nodes,
+                min(order.bounds.max_nodes, last.outcome.configuration.nodes if last else 1),
+            )
+            say(f"starting {nodes} node{'s' if nodes > 1 else ''} and the driver")
+            machines.add(nodes)
+            link = _start_driver(_spec(order, machines), keep)
+        links = [link]
+        stack.callback(lambda: links[-1].stop())
+
+        def start_again(spec: Spec) -> Link:
+            links.append(_start_driver(spec, keep))
+            return links[-1]
+
+        engine = SparkEngine(link, machines, clock, began_at, start_again)
+        loop = Loop(
+            engine, clock, order.policy, order.bounds, order.guards, order.seed, dry_run=order.dry_run
+        )
+        if last is not None:
+            loop.resume(last, journal.changed_at(clock.now() - order.guards.memory_seconds))
+        engine.begin(_first(order, engine, last))
+        journal.describe(_facts(order, engine, began_at))
+        journal.note(Event(clock.now(), "controller", "resumed" if order.resume else "started"))
+        yield Running(order, engine, loop, journal, clock)
+        journal.note(Event(clock.now(), "controller", "stopped"))
+
+
+def _start_driver(spec: Spec, keep: Callable[[int], None]) -> Link:
+    link = Link.start(spec)
+    keep(link.pid)
+    return link
+
+
+def _machines(
+    order: Order, stack: ExitStack, say: Callable[[str], None]
+) -> tuple[Machines, Callable[[int], None]]:
+    """The nodes, and what ties a process to their life; elsewhere a driver outlives its controller."""
+    if order.master:
+        return ForeignMachines(order.master, order.kind), lambda _: None
+    provider = stack.enter_context(LocalProvider(warn=say))
+    return LocalMachines(provider, order.kind), provider.keep_session
+
+
+def _spec(order: Order, machines: Machines) -> Spec:
+    kind = order.kind
+    folder = order.folder.absolute()
+    return Spec(
+        name=order.name,
+        script=str(order.script.absolute()),
+        arguments=order.arguments,
+        master=machines.url,
+        folder=str(folder),
+        socket=Link.socket_path(),
+        checkpoint=order.checkpoint or str(folder / "checkpoint"),
+        mode=order.mode,
+        slots=max(1, kind.slots // kind.executors),
+        executor_memory_mb=int(kind.memory_mb * HEAP_SHARE / kind.executors),
+        trigger_seconds=order.trigger_seconds,
+        settings=order.settings,
+    )
+
+
+def _first(order: Order, engine: SparkEngine, last: Turn | None) -> Configuration:
+    """The configuration to start in: as the journal left it, or as the policy would begin."""
+    if last is not None:
+        return last.outcome.configuration
+    start = Start(engine.topology, engine.model, engine.kinds, order.bounds, 0.0, 0.0)
+    chosen = order.policy.initial(start)
+    if engine.model.name == "staged":  # stages take turns on all slots, so fewer tasks than slots waste them
+        slots = chosen.nodes * order.kind.slots
+        wanted = {name: max(count, slots) for name, count in chosen.parallelism.items()}
+        return replace(chosen, parallelism=order.bounds.parallelism(engine.topology, wanted))
+    nodes = order.bounds.nodes(
+        max(chosen.nodes, ceil(engine.model.slots_for(chosen.parallelism) / order.kind.slots))
+    )
+    return replace(chosen, nodes=nodes, executors=nodes * order.kind.executors)
+
+
+def _facts(order: Order, engine: SparkEngine, began_at: float) -> dict[str, Any]:
+    return {
+        "application": order.name,
+        "topology": engine.topology.name,
+        "policy": order.policy_text,
+        "mode": order.mode,
+        "started_at": began_at,
+        "pid": os.getpid(),
+        "script": str(order.script),
+        "master": order.master or "embedded",
+        "nodes": f"{order.bounds.min_nodes}:{order.bounds.max_nodes}",
+        "dry_run": order.dry_run,
+        **order.facts,
+    }
+
+
+def _check_journal(order: Order) -> None:
+    exists = (order.folder / JOURNAL).exists()
+    if exists and not order.resume:
+        raise UserError(
+            f"{order.folder} holds an earlier run: continue it with --resume, or choose another with --folder"
+        )
+    if order.resume and not exists:
+        raise UserError(f"{order.folder} holds no run to resume: leave --resume out, or give its --folder")
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Two controllers of one application would fight; the lock goes with its process, however that ends."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "lock").open("w")
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written: {error.strerror or error}") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UserError(
+                f"another controller runs {folder}: end it first, or choose another --folder"
+            ) from None
+        yield

@@ -1,0 +1,179 @@
+"""The live view of a run: load, lag, operators, nodes and the latest decisions, on one screen."""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from rheostat.cli import console
+from rheostat.control.loop import Turn
+from rheostat.engines.spark.engine import SparkEngine
+from rheostat.engines.spark.monitor import Meter
+from rheostat.model.decision import Status
+from rheostat.model.observation import ApplicationMeasures
+
+DECISIONS = 4
+SAMPLE_SECONDS = 1.0
+_BARS = " ▁▂▃▄▅▆▇█"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A second of a run."""
+
+    at: float
+    load: float
+    throughput: float
+    lag: float
+    nodes: int
+    instances: int
+
+
+@dataclass
+class View:
+    """What a terminal shows, and the samples behind the plot at the end."""
+
+    title: str
+    engine: SparkEngine
+    ends_at: float | None = None
+    samples: list[Sample] = field(default_factory=list)
+    doing: str = ""
+    _decisions: deque[Turn] = field(default_factory=lambda: deque(maxlen=DECISIONS))
+    _usage: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    _meter: Meter | None = None
+    _last: Turn | None = None
+    _seen: ApplicationMeasures = field(default_factory=ApplicationMeasures)
+
+    def tick(self, now: float) -> None:
+        """Look at the run, about once a second."""
+        if self.samples and now - self.samples[-1].at < SAMPLE_SECONDS:
+            return
+        self.engine.poll()
+        seen = self._seen = self.engine.monitor.peek(now, self.engine.topology)
+        self._meter = self._meter or self.engine.meter()
+        self._usage = self._meter.read(now)
+        configuration = self.engine.configuration
+        load = next(iter(seen.load.values()), None)
+        before = self.samples[-1] if self.samples else Sample(0, 0, 0, 0, 0, 0)
+        self.samples.append(
+            Sample(
+                now,
+                before.load if load is None else load,
+                before.throughput if seen.throughput is None else seen.throughput,
+                before.lag if seen.lag_seconds is None else seen.lag_seconds,
+                configuration.nodes,
+                configuration.instances,
+            )
+        )
+
+    def add(self, turn: Turn) -> None:
+        """Show a turn's decision if there was one."""
+        self._last = turn
+        if turn.plan.changes or turn.plan.alert:
+            self._decisions.append(turn)
+
+    def __rich__(self) -> RenderableType:
+        return Group(
+            self._headline(), Text(), self._operators(), Text(), self._nodes(), Text(), self._latest()
+        )
+
+    def _headline(self) -> RenderableType:
+        now = self.samples[-1].at if self.samples else 0.0
+        left = "" if self.ends_at is None else f", {max(0.0, self.ends_at - now):.0f} s left"
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        last = self.samples[-1] if self.samples else None
+        grid.add_row(Text(self.title, style="bold"), f"{now:.0f} s{left}")
+        grid.add_row(
+            f"load       {_rate(last.load if last else None)}", self._line([s.load for s in self.samples])
+        )
+        grid.add_row(
+            f"throughput {_rate(last.throughput if last else None)}",
+            self._line([s.throughput for s in self.samples]),
+        )
+        lag = f"{last.lag:7.1f} s     " if last else "      -"
+        grid.add_row(f"lag        {lag}", self._line([s.lag for s in self.samples]))
+        return grid
+
+    def _line(self, values: list[float], width: int = 44) -> str:
+        """The whole run so far as a row of bars."""
+        if not values:
+            return ""
+        size = max(1, -(-len(values) // width))
+        means = [sum(values[i : i + size]) / len(values[i : i + size]) for i in range(0, len(values), size)]
+        top = max(*means, 1e-9)
+        return "".join(_BARS[round(8 * value / top)] for value in means)
+
+    def _operators(self) -> RenderableType:
+        table = console.table("", "operator", "instances", "rows/s", "CPU", "used", "skew")
+        table.title = None
+        seen = self._last.observation if self._last else None
+        judged = self._last.evaluation.operators if self._last else {}
+        for name, count in self.engine.configuration.parallelism.items():
+            measured = seen.operators.get(name) if seen else None
+            seconds = seen.seconds if seen else 0.0
+            rows = (
+                measured.processed / seconds
+                if measured and measured.processed is not None and seconds
+                else None
+            )
+            cpu = (
+                measured.cpu_seconds / seconds
+                if measured and measured.cpu_seconds is not None and seconds
+                else None
+            )
+            used = judged[name].utilisation if name in judged else None
+            skew = measured.skew if measured else None
+            table.add_row(
+                name,
+                str(count),
+                console.number(rows),
+                console.number(cpu, "cores", 2),
+                console.number(used, "%"),
+                console.number(skew),
+            )
+        return table
+
+    def _nodes(self) -> RenderableType:
+        table = console.table("", "node", "slots", "CPU", "", "memory")
+        table.title = None
+        kind = self.engine.kinds[0]
+        for name, (cores, memory) in self._usage.items():
+            part = None if cores is None else min(1.0, cores / kind.cores)
+            bar = "" if part is None else "█" * round(10 * part)
+            size = None if memory is None else memory / 2**20
+            table.add_row(
+                name, str(kind.slots), console.number(part, "%"), f"{bar:<10}", console.number(size, "MB")
+            )
+        return table
+
+    def _latest(self) -> RenderableType:
+        lines: list[RenderableType] = []
+        if self.doing:
+            lines.append(Text(self.doing, style="italic"))
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        grid.add_column(justify="right", no_wrap=True)
+        grid.add_column(overflow="fold")
+        for turn in reversed(self._decisions):
+            grid.add_row(f"{turn.plan.decided_at:.0f} s", words(turn))
+        if not self._decisions and self._last:
+            grid.add_row(f"{self._last.plan.decided_at:.0f} s", self._last.plan.reason)
+        return Group(*lines, grid)
+
+
+def words(turn: Turn) -> str:
+    """A decision in a few words: what changed, why, how it went."""
+    plan, outcome = turn.plan, turn.outcome
+    if outcome.status is Status.FAILED:
+        return f"FAILED: {outcome.reason}; wanted {plan.target.describe(plan.current)} because {plan.reason}"
+    if outcome.status is Status.APPLIED:
+        took = outcome.finished_at - outcome.started_at
+        return f"{outcome.configuration.describe(plan.current)} ({took:.1f} s) because {plan.reason}"
+    if plan.alert:
+        return f"ALERT: {plan.alert}"
+    return outcome.reason
+
+
+def _rate(value: float | None) -> str:
+    return f"{'-' if value is None else format(value, ',.0f'):>7} rows/s"

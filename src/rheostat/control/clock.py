@@ -1,0 +1,22 @@
+"""Real time."""
+
+import time
+from collections.abc import Callable
+
+
+class SystemClock:
+    """Seconds since a run began; what watches the run is told while it sleeps."""
+
+    TICK_SECONDS = 0.5
+
+    def __init__(self, began_at: float, on_tick: Callable[[], None] = lambda: None) -> None:
+        self.began_at, self.on_tick = began_at, on_tick
+
+    def now(self) -> float:
+        return time.time() - self.began_at
+
+    def sleep(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            time.sleep(min(self.TICK_SECONDS, left))
+            self.on_tick()

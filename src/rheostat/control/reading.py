@@ -1,0 +1,168 @@
+"""Reading a journal, also while another process writes it or after that process was killed."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pydantic import TypeAdapter, ValidationError
+
+from rheostat.control.lines import Alert, Line, Totals, Window, columns
+from rheostat.control.loop import Turn
+from rheostat.control.tables import VERSION
+from rheostat.model.errors import FileError
+from rheostat.model.observation import Event
+
+TURN: TypeAdapter[Turn] = TypeAdapter(Turn)
+PLAIN: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
+ALL = -1  # rows
+
+
+class JournalReader:
+    """One run's journal, to look at; a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a journal that exists; nothing in it can be changed."""
+        if not path.exists():
+            raise FileError(f"{path}: there is no such journal")
+        if path.is_dir():
+            raise FileError(f"{path}: is a folder; give the journal in it")
+        self.path = path
+        self._connect(f"{path.absolute().as_uri()}?{'immutable=1' if _lies_still(path) else 'mode=ro'}")
+
+    def _connect(self, address: str) -> None:
+        with self._told():
+            self._db = sqlite3.connect(address, uri=address.startswith("file:"))
+        try:
+            with self._told():
+                self._prepare()
+                self._check()
+        except FileError:
+            self._db.close()
+            raise
+
+    def _prepare(self) -> None:
+        """What comes before the first look at the tables: nothing, for a reader."""
+
+    def _check(self) -> None:
+        version = self._number("PRAGMA user_version")
+        if version != VERSION:
+            raise FileError(
+                f"{self.path}: a journal of version {version}, this Rheostat reads version {VERSION}"
+            )
+        self._db.execute("SELECT key, value FROM run LIMIT 0")  # another program's file may bear our version
+        self._db.execute("SELECT number, turn FROM details LIMIT 0")
+        self._db.execute(f"SELECT {columns(Line)} FROM turns LIMIT 0")
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn whatever is wrong with the file into one line that names it."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise FileError(f"{self.path}: not a journal that can be used: {error}") from None
+        except ValidationError as error:
+            raise FileError(f"{self.path}: holds what is no {error.title}; was it edited?") from None
+
+    def facts(self) -> dict[str, Any]:
+        """What `describe` noted."""
+        with self._told():
+            rows = self._db.execute("SELECT key, value FROM run").fetchall()
+            return {key: PLAIN.validate_json(value).get("value") for key, value in rows}
+
+    def turns(self) -> Iterator[Turn]:
+        """Every turn in order that is still kept in full."""
+        with self._told():
+            for (text,) in self._db.execute("SELECT turn FROM details ORDER BY number"):
+                yield TURN.validate_json(text)
+
+    def turn(self, number: int) -> Turn | None:
+        """One turn, if it is still kept in full."""
+        return self._turn("WHERE number = ?", number)
+
+    def last(self) -> Turn | None:
+        """The newest turn, which is always kept in full."""
+        return self._turn("ORDER BY number DESC LIMIT 1")
+
+    def line(self, number: int) -> Line | None:
+        """One turn's line, unless it was rolled up."""
+        return next(iter(self._lines("number = ?", number)), None)
+
+    def after(self, number: int, count: int) -> list[Line]:
+        """The turns that followed, as far as they were not rolled up."""
+        return self._lines("number > ? AND number <= ?", number, number + count)
+
+    def changes(self, last: int = ALL, since: float = 0.0) -> list[Line]:
+        """The newest turns that changed something, failed to, or would have in a dry run; oldest first."""
+        return self._lines("worth >= 2 AND status <> 'unchanged' AND at >= ?", since, last=last)
+
+    def changed_at(self, since: float) -> tuple[float, ...]:
+        """When changes were done since a time: what the guards of a resumed loop need."""
+        tried = self._lines("worth >= 2 AND status IN ('applied', 'failed') AND finished_at >= ?", since)
+        return tuple(found.finished_at for found in tried)
+
+    def alerts(self, last: int = ALL) -> list[Alert]:
+        """The alerts raised most recently, each text once; oldest first."""
+        query = (
+            "SELECT alert, COUNT(*), MIN(at), MAX(at) FROM turns WHERE worth >= 2 AND alert IS NOT NULL "
+            "GROUP BY alert ORDER BY MAX(at) DESC LIMIT ?"
+        )
+        return [Alert(*row) for row in reversed(self._rows(query, last))]
+
+    def events(self, since: float = float("-inf"), last: int = ALL) -> list[Event]:
+        """The newest events since a time, oldest first."""
+        query = "SELECT at, kind, text FROM events WHERE at >= ? ORDER BY at DESC, rowid DESC LIMIT ?"
+        return [Event(*row) for row in reversed(self._rows(query, since, last))]
+
+    def windows(self) -> list[Window]:
+        """What was rolled up, oldest first."""
+        return [Window(*row) for row in self._rows(f"SELECT {columns(Window)} FROM windows ORDER BY start")]
+
+    def totals(self, since: float = 0.0) -> Totals:
+        """Sums over what ended since a time; a change whose own line was rolled up no longer counts."""
+        counts = ", ".join(f"TOTAL(status = '{status}')" for status in ("applied", "failed", "dry-run"))
+        sums = f"COUNT(*), {counts}, TOTAL(node_seconds), TOTAL(pause_seconds)"
+        turns, applied, failed, dry, seconds, pause = self._rows(
+            f"SELECT {sums} FROM turns WHERE finished_at >= ?", since
+        )[0]
+        rolled_up = "SELECT TOTAL(turns), TOTAL(node_seconds) FROM windows WHERE end >= ?"
+        more_turns, more_seconds = self._rows(rolled_up, since)[0]
+        counted = (turns + int(more_turns), int(applied), int(failed), int(dry))
+        return Totals(*counted, seconds + more_seconds, pause)
+
+    def _turn(self, which: str, *values: float) -> Turn | None:
+        rows = self._rows(f"SELECT turn FROM details {which}", *values)
+        with self._told():
+            return TURN.validate_json(rows[0][0]) if rows else None
+
+    def _lines(self, where: str, *values: float, last: int = ALL) -> list[Line]:
+        query = f"SELECT {columns(Line)} FROM turns WHERE {where} ORDER BY number DESC LIMIT ?"
+        return [Line(*row) for row in reversed(self._rows(query, *values, last))]
+
+    def _rows(self, query: str, *values: float) -> list[Any]:
+        with self._told():
+            return self._db.execute(query, values).fetchall()
+
+    def _number(self, query: str) -> int:
+        return int(self._db.execute(query).fetchone()[0] or 0)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _lies_still(path: Path) -> bool:
+    """Whether nobody writes it and we could not: on a read-only disk SQLite cannot even lock it."""
+    log = path.with_name(f"{path.name}-wal")
+    return not log.exists() and not os.access(path.parent, os.W_OK)

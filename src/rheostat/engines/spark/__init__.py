@@ -1,0 +1,1 @@
+"""Runs applications on Spark and changes their size while they run."""

@@ -1,0 +1,98 @@
+"""A checkpoint's small logs: which batches were begun and which committed, wherever Hadoop can read them."""
+
+import json
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from rheostat.model.errors import UserError
+
+_NOTE = "rheostat.json"
+
+
+class Checkpoint:
+    """The checkpoint of one query."""
+
+    def __init__(self, spark: SparkSession, location: str) -> None:
+        context: Any = spark.sparkContext
+        self._jvm = context._jvm
+        self._path = self._jvm.org.apache.hadoop.fs.Path(location)
+        self._files = self._path.getFileSystem(context._jsc.hadoopConfiguration())
+        self.location = location
+
+    def last_begun(self) -> int | None:
+        """The newest batch whose offsets are logged."""
+        return max(self._batches("offsets"), default=None)
+
+    def last_committed(self) -> int | None:
+        """The newest batch that is done."""
+        return max(self._batches("commits"), default=None)
+
+    def at_boundary(self) -> bool:
+        """Whether every batch that was begun is committed."""
+        return self.last_begun() == self.last_committed()
+
+    def partitions(self, batch: int | None) -> int | None:
+        """The number of state partitions that a batch was begun with."""
+        if batch is None:
+            return None
+        lines = self._read("offsets", str(batch)).splitlines()
+        conf = json.loads(lines[1]).get("conf", {}) if len(lines) > 1 else {}
+        return int(conf["spark.sql.shuffle.partitions"]) if "spark.sql.shuffle.partitions" in conf else None
+
+    def forget_unfinished_rewrite(self) -> bool:
+        """Take back a rewrite of the state that did not finish; it reads and writes no rows, so nothing is lost."""
+        begun, committed = self.last_begun(), self.last_committed()
+        if begun is None or committed is None or begun == committed:
+            return False
+        if self.partitions(begun) == self.partitions(committed):
+            return False  # an ordinary batch: Spark runs it again
+        for name in (str(begun), f".{begun}.crc"):
+            self._files.delete(self._at("offsets", name), False)
+        return True
+
+    def check_owner(self, about: dict[str, Any]) -> None:
+        """Refuse a checkpoint that another topology wrote; note ours in a new one."""
+        if not self._files.exists(self._at(_NOTE)):
+            if self.last_begun() is not None:
+                return  # written without Rheostat: Spark checks what it can
+            self._write(_NOTE, json.dumps(about))
+            return
+        owner = json.loads(self._read(_NOTE))
+        if owner != about:
+            raise UserError(
+                f"checkpoint {self.location} belongs to {_describe(owner)}, this is {_describe(about)}: "
+                "choose another --checkpoint, or remove it to begin anew"
+            )
+
+    def _batches(self, log: str) -> list[int]:
+        folder = self._at(log)
+        if not self._files.exists(folder):
+            return []
+        names = [str(status.getPath().getName()) for status in self._files.listStatus(folder)]
+        return [int(name) for name in names if name.isdigit()]
+
+    def _at(self, *parts: str) -> Any:
+        path = self._path
+        for part in parts:
+            path = self._jvm.org.apache.hadoop.fs.Path(path, part)
+        return path
+
+    def _read(self, *parts: str) -> str:
+        stream = self._files.open(self._at(*parts))
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def _write(self, name: str, text: str) -> None:
+        stream = self._files.create(self._at(name), True)
+        try:
+            stream.write(bytearray(text, "utf-8"))
+        finally:
+            stream.close()
+
+
+def _describe(about: dict[str, Any]) -> str:
+    state = ", ".join(about.get("stateful", [])) or "no stateful operator"
+    return f"{about.get('name')!r} ({about.get('mode')}; {state})"

@@ -1,0 +1,246 @@
+"""The Engine port on Spark: one application in a driver process, on nodes that are added and removed under it."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from rheostat.analyze.execution import ExecutionModel, Pipelined, Staged
+from rheostat.control.ports import Clock
+from rheostat.engines.spark import measuring
+from rheostat.engines.spark.actuator import Actuator
+from rheostat.engines.spark.link import DriverLostError, Link
+from rheostat.engines.spark.machines import Machines
+from rheostat.engines.spark.monitor import Meter, Monitor
+from rheostat.engines.spark.spec import Spec
+from rheostat.model.configuration import Configuration, NodeKind
+from rheostat.model.decision import Outcome, Plan, Status
+from rheostat.model.errors import RheostatError, UserError
+from rheostat.model.observation import Observation
+from rheostat.model.topology import Operator, Stream, Topology
+
+FIRST_STAGES_SECONDS = 120.0
+DRIVER_ATTEMPTS = 5
+LONGEST_BACKOFF_SECONDS = 60.0
+DEFAULT_TRIGGER_SECONDS = 10.0
+FIRST_OVERHEAD_SECONDS = 0.1  # of a stage, until it is measured
+ENDING_SECONDS = 10.0
+OVERHEAD_BATCHES = 10  # that tell the overhead of a stage
+
+
+class EndedError(RheostatError):
+    """The application ended by itself, without an error."""
+
+
+class SparkEngine:
+    """Runs a Spark application and changes its configuration while it runs."""
+
+    def __init__(
+        self,
+        link: Link,
+        machines: Machines,
+        clock: Clock,
+        began_at: float,
+        start: Callable[[Spec], Link] = Link.start,
+    ) -> None:
+        self._clock, self._machines, self._start = clock, machines, start
+        self._realtime = link.spec.mode == "realtime"
+        self.kinds: tuple[NodeKind, ...] = (machines.kind,)
+        self.monitor = Monitor(link, machines, began_at, self._realtime)
+        about = self._describe()
+        self.topology = topology(link.spec.name, about)
+        self.monitor.count_from(self.topology.sources[0])
+        self._trigger: float | None = about["trigger_seconds"]
+        self._begun: bool = about["begun"]
+        self._parallelism = self._first_parallelism(about)
+        self._actuator = Actuator(self.monitor, machines, clock, self.topology, self._realtime)
+        self.monitor.start = clock.now()
+
+    # -- the port ----------------------------------------------------------------------------------------
+
+    @property
+    def configuration(self) -> Configuration:
+        nodes = len(self._machines.names())
+        return Configuration(dict(self._parallelism), nodes * self.kinds[0].executors, nodes)
+
+    @property
+    def model(self) -> ExecutionModel:
+        if self._realtime:
+            return Pipelined()
+        trigger = self._trigger or DEFAULT_TRIGGER_SECONDS
+        seen = measuring.stage_overhead(
+            tuple(self.monitor.recent)[-OVERHEAD_BATCHES:],
+            len(self.monitor.stages),
+            self.monitor.slots,
+            self.kinds[0],
+        )
+        pinned = frozenset(operator.name for operator in self.topology.operators if operator.pinned)
+        return Staged(trigger, FIRST_OVERHEAD_SECONDS if seen is None else seen, pinned)
+
+    def observe(self) -> Observation:
+        self.poll()
+        return self.monitor.observe(
+            self._clock.now(), self.topology, self._parallelism, self._trigger, self.kinds[0]
+        )
+
+    def apply(self, plan: Plan) -> Outcome:
+        started, before = self._clock.now(), self.configuration
+        if not plan.changes:
+            return Outcome(Status.UNCHANGED, before, started, started, plan.reason, plan.causes)
+        actuator = self._actuator
+        try:
+            actuator.carry_out(self._possible(plan, before))
+            self._parallelism = dict(plan.target.parallelism)
+        except UserError as error:  # refused before anything was touched
+            return Outcome(Status.FAILED, before, started, self._clock.now(), str(error))
+        except RheostatError as error:
+            self._recover()
+            return self._outcome(Status.FAILED, before, started, str(error))
+        return self._outcome(Status.APPLIED, before, started, "")
+
+    # -- beside the port ---------------------------------------------------------------------------------
+
+    def begin(self, wanted: Configuration) -> None:
+        """Bring up the first configuration and let the application start in it."""
+        self._actuator.prepare(wanted.nodes)
+        if not self._begun:
+            self._parallelism.update(wanted.parallelism)
+            for operator in self.topology.operators:
+                if operator.stateful and self._state_partitions:
+                    self._parallelism[operator.name] = self._state_partitions
+            self._check_begin()
+            self.monitor.link.ask("begin", parallelism=self._parallelism)
+            self._begun = True
+        self.monitor.start = self._clock.now()
+
+    def _check_begin(self) -> None:
+        needed = sum(self._parallelism.values())
+        if self._realtime and needed > self.monitor.slots:
+            raise UserError(
+                f"Real-Time Mode gives {needed} instances a slot each, the nodes have {self.monitor.slots}: "
+                "allow more with --nodes, or larger ones with --node slots=..."
+            )
+
+    def poll(self) -> None:
+        """Fetch what happened; a driver process that died is started again."""
+        try:
+            self.monitor.poll(self._clock.now())
+        except DriverLostError as error:
+            self._revive(str(error))
+
+    def now(self) -> float:
+        """Seconds since the run began."""
+        return self._clock.now()
+
+    def meter(self) -> Meter:
+        """A meter of the nodes' CPU and memory."""
+        return Meter(self._machines)
+
+    # ----------------------------------------------------------------------------------------------------
+
+    def _outcome(self, status: Status, before: Configuration, started: float, why: str) -> Outcome:
+        now, actuator = self._clock.now(), self._actuator
+        self.monitor.forget(now)
+        took = f"{self.configuration.describe(before)} in {now - started:.1f} s"
+        return Outcome(
+            status,
+            self.configuration,
+            started,
+            now,
+            why or took,
+            pause_seconds=actuator.pause_seconds,
+            steps=tuple(actuator.steps),
+        )
+
+    def _recover(self) -> None:
+        """After a failed step the driver may be gone as well."""
+        try:
+            self.monitor.poll(self._clock.now())
+        except DriverLostError as error:
+            self._revive(str(error))
+
+    def _possible(self, plan: Plan, before: Configuration) -> Plan:
+        """The stateful operators of one query have one parallelism: the largest that was wished for."""
+        stateful = [o.name for o in self.topology.operators if o.stateful]
+        wished = dict(plan.target.parallelism)
+        for name in stateful:
+            wished[name] = max(wished[other] for other in stateful)
+        return replace(plan, current=before, target=replace(plan.target, parallelism=wished))
+
+    def _describe(self) -> dict[str, Any]:
+        """Wait until the driver can tell what it runs: a plain script's stages show after its first batch."""
+        until = time.monotonic() + FIRST_STAGES_SECONDS
+        while time.monotonic() < until:
+            link = self.monitor.link
+            try:
+                about: dict[str, Any] = link.ask("describe")
+            except DriverLostError:
+                if not link.alive:
+                    raise link.failure() from None
+                raise
+            if about["steps"] is not None or about["stages"]:
+                return about
+            self._clock.sleep(0.2)
+        raise RheostatError("the script started no streaming query; it must call writeStream...start()")
+
+    def _first_parallelism(self, about: Mapping[str, Any]) -> dict[str, int]:
+        self._state_partitions: int | None = about["state_partitions"]
+        tasks = {stage["operator"]: stage["tasks"] for stage in about["stages"]}
+        return {o.name: int(tasks.get(o.name) or o.min_parallelism) for o in self.topology.operators}
+
+    def _revive(self, why: str) -> None:
+        """Start the driver process again from its checkpoint, later each time."""
+        link = self.monitor.link
+        until = time.monotonic() + ENDING_SECONDS
+        while link.alive and time.monotonic() < until:  # one that hangs is ended below
+            time.sleep(0.1)
+        if link.process is not None and link.process.returncode == 0:
+            raise EndedError("the application ended")
+        failure = link.failure()
+        link.kill()
+        if isinstance(failure, UserError) or not self.monitor.recent:  # it never worked
+            raise failure
+        spec = replace(link.spec, socket=Link.socket_path())
+        for attempt in range(DRIVER_ATTEMPTS):
+            self.monitor.note(self._clock.now(), "driver", f"{why} ({failure}); it starts again")
+            self._clock.sleep(min(LONGEST_BACKOFF_SECONDS, 2.0**attempt))
+            try:
+                self.monitor.another(self._start(spec))
+                self._describe()
+                self.monitor.link.ask("begin", parallelism=self._parallelism)
+                return
+            except UserError:
+                raise
+            except RheostatError as error:
+                failure = error
+        raise RheostatError(f"the driver does not start any more: {failure}")
+
+
+def topology(name: str, about: Mapping[str, Any]) -> Topology:
+    """The topology that a driver describes: its declared steps, or the stages of a plain script's query."""
+    if about["steps"] is not None:
+        steps: Sequence[Mapping[str, Any]] = about["steps"]
+        operators = tuple(
+            Operator(s["name"], 0.0, s["min_parallelism"], s["max_parallelism"], s["stateful"]) for s in steps
+        )
+        names = [operator.name for operator in operators]
+        return Topology(name, operators, tuple(Stream(a, b) for a, b in pairwise(names)))
+    stages: Sequence[Mapping[str, Any]] = about["stages"]
+    operators = tuple(_discovered(stage) for stage in stages)
+    streams = tuple(
+        Stream(stages[parent]["operator"], stage["operator"])
+        for stage in stages
+        for parent in stage["parents"]
+    )
+    return Topology(name, operators, streams)
+
+
+def _discovered(stage: Mapping[str, Any]) -> Operator:
+    """Only a stage that begins with the script's own repartition can change its parallelism."""
+    if stage["shuffle"] is not None and not stage["stateful"]:
+        return Operator(stage["operator"])
+    tasks = int(stage.get("tasks") or 1)
+    return Operator(
+        stage["operator"], min_parallelism=tasks, max_parallelism=tasks, stateful=stage["stateful"]
+    )

@@ -1,0 +1,158 @@
+package rheostat;
+
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.spark.executor.TaskMetrics;
+import org.apache.spark.scheduler.*;
+import org.apache.spark.sql.streaming.StreamingQueryListener;
+
+/**
+ * Writes down what Spark tells its listeners, one JSON text per event, until somebody drains it.
+ *
+ * Streaming events pass through the same bus, so one listener hears stages, executors and queries of every
+ * session, in order. What nobody drains is dropped from the old end: a lost controller costs no memory.
+ */
+public class StageTap extends SparkListener {
+  private static final int MOST = 20000;
+  private final ConcurrentLinkedDeque lines = new ConcurrentLinkedDeque();
+  private final AtomicInteger size = new AtomicInteger();
+  private final ConcurrentHashMap open = new ConcurrentHashMap();  // stage id -> Running
+  private final ConcurrentHashMap executors = new ConcurrentHashMap();  // id -> JSON, of those that are registered
+
+  public static class Running {
+    String query = "";
+    String batch = "";
+    final StringBuilder tasks = new StringBuilder();
+  }
+
+  public String drain() {
+    StringBuilder out = new StringBuilder("[");
+    Object line;
+    while ((line = lines.poll()) != null) {
+      size.decrementAndGet();
+      if (out.length() > 1) out.append(',');
+      out.append((String) line);
+    }
+    return out.append(']').toString();
+  }
+
+  private void add(String line) {
+    lines.add(line);
+    if (size.incrementAndGet() > MOST && lines.poll() != null) size.decrementAndGet();
+  }
+
+  public void onStageSubmitted(SparkListenerStageSubmitted event) {
+    java.util.Properties about = event.properties();
+    if (about == null || about.getProperty("sql.streaming.queryId") == null) return;
+    Running stage = new Running();
+    stage.query = about.getProperty("sql.streaming.queryId");
+    stage.batch = about.getProperty("streaming.sql.batchId", "-1");
+    open.put(Integer.valueOf(event.stageInfo().stageId()), stage);
+  }
+
+  public void onTaskEnd(SparkListenerTaskEnd event) {
+    Running stage = (Running) open.get(Integer.valueOf(event.stageId()));
+    TaskMetrics used = event.taskMetrics();
+    if (stage == null || used == null || !event.taskInfo().successful()) return;
+    long rows = used.shuffleReadMetrics().recordsRead() + used.inputMetrics().recordsRead();
+    synchronized (stage.tasks) {
+      if (stage.tasks.length() > 0) stage.tasks.append(',');
+      stage.tasks.append("[").append(text(event.taskInfo().executorId())).append(',')
+          .append(used.executorCpuTime()).append(',').append(rows).append(']');
+    }
+  }
+
+  public void onStageCompleted(SparkListenerStageCompleted event) {
+    StageInfo stage = event.stageInfo();
+    Running about = (Running) open.remove(Integer.valueOf(stage.stageId()));
+    if (about == null) return;
+    TaskMetrics used = stage.taskMetrics();
+    StringBuilder line = new StringBuilder("{\"event\":\"stage\",\"id\":").append(stage.stageId());
+    line.append(",\"parents\":[").append(stage.parentIds().mkString(",")).append("]");
+    line.append(",\"query\":").append(text(about.query)).append(",\"batch\":").append(about.batch);
+    line.append(",\"tasks\":").append(stage.numTasks()).append(",\"failed\":").append(stage.failureReason().isDefined());
+    line.append(",\"submitted\":").append(time(stage.submissionTime())).append(",\"completed\":").append(time(stage.completionTime()));
+    line.append(",\"cpu_ns\":").append(used.executorCpuTime()).append(",\"run_ms\":").append(used.executorRunTime());
+    line.append(",\"wait_ms\":").append(used.shuffleReadMetrics().fetchWaitTime());
+    line.append(",\"gc_ms\":").append(used.jvmGCTime()).append(",\"python_ms\":").append(python(stage));
+    line.append(",\"each\":[");
+    synchronized (about.tasks) { line.append(about.tasks); }
+    add(line.append("]}").toString());
+  }
+
+  /** Python workers are other processes: their time is not in the task's CPU time, but in a metric of its own. */
+  private static long python(StageInfo stage) {
+    long sum = 0;
+    scala.collection.Iterator all = stage.accumulables().values().iterator();
+    while (all.hasNext()) {
+      AccumulableInfo one = (AccumulableInfo) all.next();
+      if (one.name().isDefined() && "time to execute Python code".equals(one.name().get()) && one.value().isDefined())
+        sum += Math.max(0L, ((Number) one.value().get()).longValue());
+    }
+    return sum;
+  }
+
+  /** The executors that are registered now; `page` is where the Worker shows an executor's log, and so names the Worker. */
+  public String executors() {
+    StringBuilder out = new StringBuilder("[");
+    java.util.Iterator all = executors.values().iterator();
+    while (all.hasNext()) out.append(out.length() > 1 ? "," : "").append((String) all.next());
+    return out.append(']').toString();
+  }
+
+  /** An executor that registered before this listener was there. */
+  public void seed(String id, String host, int slots, String page) {
+    executors.putIfAbsent(id, "{" + executor(id, host, slots, page) + "}");
+  }
+
+  private static String executor(String id, String host, int slots, String page) {
+    return "\"id\":" + text(id) + ",\"host\":" + text(host) + ",\"slots\":" + slots + ",\"page\":" + text(page);
+  }
+
+  public void onExecutorAdded(SparkListenerExecutorAdded event) {
+    scala.Option page = event.executorInfo().logUrlMap().get("stdout");
+    String about = executor(event.executorId(), event.executorInfo().executorHost(), event.executorInfo().totalCores(),
+        page.isDefined() ? (String) page.get() : null);
+    executors.put(event.executorId(), "{" + about + "}");
+    add("{\"event\":\"executor added\"," + about + ",\"at\":" + event.time() + "}");
+  }
+
+  public void onExecutorRemoved(SparkListenerExecutorRemoved event) {
+    executors.remove(event.executorId());
+    add("{\"event\":\"executor removed\",\"id\":" + text(event.executorId()) + ",\"at\":" + event.time()
+        + ",\"reason\":" + text(event.reason()) + "}");
+  }
+
+  public void onOtherEvent(SparkListenerEvent event) {
+    if (event instanceof StreamingQueryListener.QueryProgressEvent) {
+      add("{\"event\":\"progress\",\"progress\":" + ((StreamingQueryListener.QueryProgressEvent) event).progress().json() + "}");
+    } else if (event instanceof StreamingQueryListener.QueryStartedEvent) {
+      StreamingQueryListener.QueryStartedEvent started = (StreamingQueryListener.QueryStartedEvent) event;
+      add("{\"event\":\"query started\",\"query\":" + text(started.id().toString()) + ",\"run\":" + text(started.runId().toString())
+          + ",\"name\":" + text(started.name()) + ",\"at\":" + System.currentTimeMillis() + "}");
+    } else if (event instanceof StreamingQueryListener.QueryTerminatedEvent) {
+      StreamingQueryListener.QueryTerminatedEvent ended = (StreamingQueryListener.QueryTerminatedEvent) event;
+      add("{\"event\":\"query ended\",\"query\":" + text(ended.id().toString()) + ",\"run\":" + text(ended.runId().toString())
+          + ",\"reason\":" + text(ended.exception().isDefined() ? (String) ended.exception().get() : null)
+          + ",\"at\":" + System.currentTimeMillis() + "}");
+    }
+  }
+
+  private static String time(scala.Option when) {
+    return when.isDefined() ? when.get().toString() : "null";
+  }
+
+  private static String text(String value) {
+    if (value == null) return "null";
+    StringBuilder out = new StringBuilder("\"");
+    int length = Math.min(value.length(), 2000);
+    for (int i = 0; i < length; i++) {
+      char c = value.charAt(i);
+      if (c == '"' || c == '\\') out.append('\\').append(c);
+      else if (c < ' ') out.append(String.format("\\u%04x", new Object[] {Integer.valueOf(c)}));
+      else out.append(c);
+    }
+    return out.append('"').toString();
+  }
+}

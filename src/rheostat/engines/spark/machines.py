@@ -1,0 +1,113 @@
+"""The nodes under an application: ours to start and end, or Workers of a cluster that somebody else runs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from rheostat.infrastructure.local import LocalProvider
+from rheostat.infrastructure.usage import Usage
+from rheostat.model.configuration import NodeKind
+from rheostat.model.errors import RheostatError
+
+
+class Machines(Protocol):
+    """What the engine needs of its nodes."""
+
+    url: str
+    kind: NodeKind
+
+    def names(self) -> tuple[str, ...]:
+        """Oldest first."""
+
+    def add(self, count: int) -> tuple[str, ...]:
+        """Start more and wait until they can take executors; none where the cluster has them already."""
+
+    def settle(self, name: str) -> None:
+        """It has its executors: from now on it is as large as its kind says."""
+
+    def remove(self, name: str) -> None:
+        """End one; its executors are gone already."""
+
+    def of(self, executor: Mapping[str, object]) -> str:
+        """The node that an executor runs on."""
+
+    def usage(self, name: str) -> Usage | None:
+        """What it used so far; None: nobody knows."""
+
+    def check(self, executors: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
+        """Look which nodes are there, given the executors; returns those that ended by themselves."""
+
+
+class LocalMachines:
+    """Workers on this machine, through the local provider."""
+
+    def __init__(self, provider: LocalProvider, kind: NodeKind) -> None:
+        self.provider, self.kind, self.url = provider, kind, provider.url
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(node.name for node in self.provider.nodes())
+
+    def add(self, count: int) -> tuple[str, ...]:
+        ordered = [self.provider.add(self.kind).name for _ in range(count)]
+        try:
+            return tuple(self.provider.wait(name).name for name in ordered)
+        except RheostatError:
+            for name in set(ordered) & set(self.names()):
+                self.provider.remove(name)
+            raise
+
+    def settle(self, name: str) -> None:
+        self.provider.limit(name)
+
+    def remove(self, name: str) -> None:
+        self.provider.remove(name)
+
+    def of(self, executor: Mapping[str, object]) -> str:
+        page = _page(executor)
+        port = page.rpartition(":")[2]
+        return next((node.name for node in self.provider.nodes() if node.port == port), page)
+
+    def usage(self, name: str) -> Usage | None:
+        return self.provider.usage(name)
+
+    def check(self, executors: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
+        lost = tuple(node.name for node in self.provider.nodes() if not node.alive)
+        for name in lost:
+            self.provider.remove(name)
+        return lost
+
+
+class ForeignMachines:
+    """The Workers of a cluster that is not ours: nodes in use are those that host our executors."""
+
+    def __init__(self, url: str, kind: NodeKind) -> None:
+        self.url, self.kind = url, kind
+        self._seen: dict[str, None] = {}
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._seen)
+
+    def add(self, count: int) -> tuple[str, ...]:
+        return ()
+
+    def settle(self, name: str) -> None:
+        pass
+
+    def remove(self, name: str) -> None:
+        self._seen.pop(name, None)
+
+    def of(self, executor: Mapping[str, object]) -> str:
+        return _page(executor)
+
+    def usage(self, name: str) -> Usage | None:
+        return None
+
+    def check(self, executors: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
+        hosts = dict.fromkeys(self.of(executor) for executor in executors)
+        self._seen = {name: None for name in (*self._seen, *hosts) if name in hosts}
+        return ()
+
+
+def _page(executor: Mapping[str, object]) -> str:
+    """The Worker's address, from the page on which it shows the executor's log."""
+    return urlsplit(str(executor.get("page") or "")).netloc or str(executor.get("host"))

@@ -1,0 +1,102 @@
+"""A Spark session with our two Java parts in it: the rule that sets parallelism and the tap that listens."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from rheostat.engines.spark import janino
+from rheostat.engines.spark.spec import Spec
+
+
+class Session:
+    """What can be done to a running Spark application from inside its driver process."""
+
+    def __init__(self, spec: Spec) -> None:
+        builder = SparkSession.builder.appName(spec.name).master(spec.master)
+        for key, value in spec.spark_settings().items():
+            builder = builder.config(key, value)
+        self.spark = builder.getOrCreate()
+        context: Any = self.spark.sparkContext
+        context.setLogLevel("WARN")
+        self._context, self._jvm, self._gateway = context, context._jvm, context._gateway
+        self._scala = context._jsc.sc()
+        self._tap = janino.load(self.spark, "StageTap")
+        self._scala.addSparkListener(self._tap)
+        self._tell_of_executors()
+        rule = janino.load(self.spark, "LiveParallelism")
+        self._tasks, self._keys, self._shuffles = (
+            _field(rule, name) for name in ("tasks", "keys", "shuffles")
+        )
+        rules = self._jvm.java.util.ArrayList()
+        rules.add(rule)
+        session: Any = self.spark
+        set_rules = getattr(session._jsparkSession.experimental(), "extraOptimizations_$eq")
+        set_rules(self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(rules).toSeq())
+
+    def _tell_of_executors(self) -> None:
+        """Tell the tap of executors that were faster than it."""
+        known = self._scala.statusStore().executorList(True)
+        for index in range(known.size()):
+            one = known.apply(index)
+            page = one.executorLogs().get("stdout")
+            if one.id() != "driver":
+                self._tap.seed(
+                    one.id(),
+                    one.hostPort().split(":")[0],
+                    one.totalCores(),
+                    page.get() if page.isDefined() else None,
+                )
+
+    @property
+    def application_id(self) -> str:
+        """Spark's name for this application."""
+        return str(self._context.applicationId)
+
+    def set_tasks(self, after: str, tasks: int) -> None:
+        """From the next batch on, what follows this observe() runs as so many tasks."""
+        self._tasks.put(after, tasks)
+
+    def set_keys(self, after: str, keys: Sequence[str]) -> None:
+        """Rows with equal keys shall meet in one task of what follows this observe()."""
+        names = self._gateway.new_array(self._jvm.java.lang.String, len(keys))
+        for index, key in enumerate(keys):
+            names[index] = key
+        self._keys.put(after, names)
+
+    def set_shuffle(self, rank: int, tasks: int) -> None:
+        """From the next batch on, the script's own shuffle of this rank has so many tasks."""
+        self._shuffles.put(rank, tasks)
+
+    def drain(self) -> list[dict[str, Any]]:
+        """Everything the tap heard since the last call."""
+        heard: list[dict[str, Any]] = json.loads(self._tap.drain())
+        return heard
+
+    def executors(self) -> list[dict[str, Any]]:
+        """The executors that are registered now."""
+        found: list[dict[str, Any]] = json.loads(self._tap.executors())
+        return found
+
+    def request(self, total: int) -> bool:
+        """Ask the cluster manager to keep so many executors; lowering it ends none."""
+        none: Mapping[str, int] = {}
+        return bool(self._scala.requestTotalExecutors(total, 0, self._jvm.PythonUtils.toScalaMap(none)))
+
+    def decommission(self, executors: Sequence[str]) -> None:
+        """Let executors finish their tasks and go."""
+        backend = self._scala.schedulerBackend()
+        info = self._jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo(
+            "scaled in", self._jvm.scala.Option.empty()
+        )
+        for executor in executors:
+            backend.decommissionExecutor(executor, info, False, False)
+
+    def kill(self, executors: Sequence[str]) -> None:
+        """End executors at once; a micro-batch runs their tasks again elsewhere."""
+        self._scala.killExecutors(self._jvm.PythonUtils.toSeq(list(executors)))
+
+
+def _field(thing: Any, name: str) -> Any:
+    return thing.getClass().getField(name).get(thing)

@@ -1,0 +1,65 @@
+"""What a controller tells the driver process that it starts; plain data, in a file of the run's folder."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+SPEC = "driver.json"
+FAILURE = "failure.json"  # why the driver process ended
+PID = "driver.pid"
+LOG = "driver.log"
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One application to run."""
+
+    name: str
+    script: str
+    master: str
+    folder: str  # the run's own: log, journal, checkpoint
+    socket: str  # where the driver process answers
+    checkpoint: str
+    mode: str = "microbatch"
+    arguments: tuple[str, ...] = ()
+    slots: int = 2  # of one executor
+    executor_memory_mb: int = 640
+    trigger_seconds: float | None = None  # None: as the script says
+    settings: Mapping[str, str] = field(default_factory=dict)  # Spark's, beyond ours
+
+    def write(self) -> Path:
+        """Write it where the driver process will read it."""
+        path = Path(self.folder) / SPEC
+        path.write_bytes(_SPEC.dump_json(self, indent=2))
+        return path
+
+    @staticmethod
+    def read(path: Path) -> "Spec":
+        """Read what `write` wrote."""
+        return _SPEC.validate_json(path.read_bytes())
+
+    def spark_settings(self) -> dict[str, str]:
+        """Spark's settings for this run; ours first, so that the user's win."""
+        loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        return {
+            **(loopback if "127.0.0.1" in self.master or self.master.startswith("local") else {}),
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.executor.cores": str(self.slots),
+            "spark.executor.memory": f"{self.executor_memory_mb}m",
+            "spark.dynamicAllocation.enabled": "false",  # Rheostat decides
+            "spark.speculation": "false",
+            "spark.decommission.enabled": "true",  # a leaving executor finishes its tasks
+            "spark.sql.adaptive.streaming.stateless.enabled": "false",  # would merge our tasks and hide the stages
+            "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state"
+            ".RocksDBStateStoreProvider",  # the only one whose state can be rewritten
+            "spark.sql.streaming.metricsEnabled": "false",
+            "spark.sql.streaming.realTimeMode.allowlistCheck": "false",  # checks.py says it earlier and better
+            "spark.locality.wait": "0s",  # a new executor must not wait for work
+            **self.settings,
+        }
+
+
+_SPEC = TypeAdapter(Spec)

@@ -1,0 +1,91 @@
+"""Which stages a query's batches consist of, read off Spark's physical plan, and whose they are."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+# What a stage is called when its operator has no name: the first of these found in it.
+_NAMES = {
+    "SymmetricHashJoin": "join",
+    "StateStoreSave": "aggregate",
+    "StatefulStreamlineAggregate": "aggregate",
+    "StreamingDeduplicate": "deduplicate",
+    "SessionWindowStateStoreSave": "session",
+    "FlatMapGroupsWithState": "stateful",
+    "TransformWithState": "stateful",
+    "MapInArrow": "python",
+    "MapInPandas": "python",
+    "ArrowEvalPython": "python",
+    "BatchEvalPython": "python",
+    "Generate": "explode",
+    "Scan": "scan",
+}
+_STATE = ("join", "aggregate", "deduplicate", "session", "stateful")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of each batch; stages are listed from the source up."""
+
+    operator: str
+    parents: tuple[int, ...]
+    nodes: tuple[str, ...]
+    stateful: bool
+    shuffle: int | None  # the rank of the script's own shuffle that begins it, if one does
+    tasks: int | None  # as planned; None: as many as the source has partitions
+
+    def as_json(self) -> dict[str, Any]:
+        """The part that a controller needs."""
+        return {
+            "operator": self.operator,
+            "parents": list(self.parents),
+            "stateful": self.stateful,
+            "shuffle": self.shuffle,
+            "tasks": self.tasks,
+        }
+
+
+def read(plan: Any) -> list[Stage]:
+    """Cut a physical plan (a JVM object) into its stages."""
+    found: list[Stage] = []
+    _cut(plan, None, found, [0])
+    return found
+
+
+def _cut(top: Any, owner_above: str | None, found: list[Stage], ranks: list[int]) -> int:
+    """Add the stage that ends in `top` after those below it, and return its index."""
+    nodes: list[str] = []
+    owners: list[str] = []
+    shuffles: list[Any] = []
+    for node in _within_stage(top, shuffles):
+        nodes.append(_name(node))
+        if nodes[-1] == "CollectMetrics":
+            owners.append(node.name())
+    owner = owners[-1] if owners else owner_above  # the lowest: what lies above it waits for the next shuffle
+    parents = [_cut(shuffle.child(), owner, found, ranks) for shuffle in shuffles]
+    rank = None
+    if len(shuffles) == 1 and "REPARTITION_BY" in str(shuffles[0].shuffleOrigin()):
+        ranks[0] += 1
+        rank = ranks[0]
+    kind = next((name for part, name in _NAMES.items() if any(part in node for node in nodes)), "project")
+    name = owner or f"{len(found) + 1}-{kind}"
+    tasks = int(shuffles[0].outputPartitioning().numPartitions()) if shuffles else None
+    found.append(Stage(name, tuple(parents), tuple(nodes), kind in _STATE, rank, tasks))
+    return len(found) - 1
+
+
+def _within_stage(node: Any, shuffles: list[Any]) -> Iterator[Any]:
+    """Walk down to the shuffles that begin the stage; what is broadcast is no stage of ours."""
+    if _name(node) == "BroadcastExchange":
+        return
+    if _name(node) == "Exchange":
+        shuffles.append(node)
+        return
+    yield node
+    children = node.children()
+    for index in range(children.size()):
+        yield from _within_stage(children.apply(index), shuffles)
+
+
+def _name(node: Any) -> str:
+    return str(node.nodeName())

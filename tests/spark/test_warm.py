@@ -1,0 +1,143 @@
+"""New executors rehearse the last batch before they take tasks; when they cannot, they start all the same."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rheostat.infrastructure.warm import executor_settings
+
+APP = """
+import json, time
+from pyspark.sql import SparkSession
+from rheostat.infrastructure.local import LocalProvider
+from rheostat.infrastructure.warm import executor_settings, warmed
+from rheostat.model.configuration import NodeKind
+
+KIND = NodeKind(slots=2, memory_mb=1024)
+
+def until(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, "not in time"
+        time.sleep(0.05)
+
+def words(folder):
+    return "".join(log.read_text() for log in folder.glob("*/*/stderr"))
+
+def counts(spark, provider):
+    rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 100).load().repartition(4)
+    query = rows.selectExpr("value % 10 as key").groupBy("key").count().writeStream.outputMode("complete")
+    return query.format("memory").queryName("counts").trigger(processingTime="1 second").option(
+        "checkpointLocation", str(provider.folder / "checkpoint")).start()
+
+with LocalProvider() as provider:
+    first = provider.add(KIND)
+    provider.wait(first.name)
+    builder = SparkSession.builder.master(provider.url)
+    for key, value in {
+        **executor_settings(seconds=0.5),
+        "spark.driver.host": "127.0.0.1",
+        "spark.executor.cores": "2",
+        "spark.executor.memory": "512m",
+        "spark.locality.wait": "0s",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.streaming.stateStore.providerClass":
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+        "spark.ui.enabled": "false",
+    }.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    context = spark.sparkContext
+    context.setLogLevel("ERROR")
+    until(lambda: warmed(context._jvm) == {"0"})
+    query = counts(spark, provider)
+    until(lambda: query.lastProgress and query.lastProgress["batchId"] >= 1)
+    second = provider.add(KIND)
+    until(lambda: warmed(context._jvm) == {"0", "1"})
+    folder = provider.folder / second.name
+    until(lambda: words(folder).count("Finished task") >= 4)
+    query.stop()
+    progress = query.lastProgress
+    total = sum(row["count"] for row in spark.table("counts").collect())
+    spark.stop()
+    print(json.dumps({
+        "first": words(provider.folder / first.name), "second": words(folder),
+        "counted": total, "read": 100 * (progress["batchId"] + 1),
+        "left": [str(path) for path in (provider.folder / "scratch").rglob("rehearsal")],
+    }))
+"""
+
+
+SMALL = """
+import sys
+from pyspark.sql import SparkSession
+from rheostat.infrastructure.local import LocalProvider
+from rheostat.infrastructure.warm import BUDGET, executor_settings
+from rheostat.model.configuration import NodeKind
+
+with LocalProvider() as provider:
+    node = provider.add(NodeKind(slots=2, memory_mb=1024))
+    provider.wait(node.name)
+    builder = SparkSession.builder.master(provider.url).config("spark.driver.host", "127.0.0.1")
+    settings = {**executor_settings(), BUDGET: "soon"}
+    for key, value in {**settings, "spark.executor.memory": "512m", "spark.ui.enabled": "false"}.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    print("sum", spark.range(1000).selectExpr("sum(id)").first()[0])
+    spark.stop()
+    print("".join(log.read_text() for log in (provider.folder / node.name).glob("*/*/stderr")))
+"""
+
+
+def run(script: str) -> str:
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def test_a_new_executor_runs_every_stage_before_its_first_task_and_the_counts_stay_exact() -> None:
+    told = json.loads(run(APP).splitlines()[-1])
+    log = told["second"]
+    rehearsed = log.index("rehearsal round 0 lane 0")
+    assert rehearsed < log.index("rehearsal took") < log.index("Got assigned task")
+    stages = log[rehearsed:].splitlines()[0].partition("per stage:")[2].split()
+    assert len(stages) == 3
+    assert "ended early" not in log
+    assert "rehearsal round" not in told["first"]  # there was no batch yet
+    assert told["counted"] == told["read"]
+    assert told["left"] == []
+
+
+def test_an_executor_whose_rehearsal_fails_says_so_and_works() -> None:
+    told = run(SMALL)
+    assert "no rehearsal: java.lang.NumberFormatException" in told
+    assert "sum 499500" in told
+
+
+def test_the_plugin_is_built_once_and_joins_the_user_s_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    settings = executor_settings({"spark.plugins": "their.Plugin", "spark.jars": "their.jar"})
+    (jar,) = (tmp_path / "rheostat").iterdir()
+    assert settings["spark.plugins"] == "their.Plugin,rheostat.Rehearsal"
+    assert settings["spark.jars"] == f"their.jar,{jar}"
+    built = jar.stat().st_mtime_ns
+    executor_settings()
+    assert jar.stat().st_mtime_ns == built
+
+
+def test_without_a_plugin_executors_start_cold_and_it_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
+    said: list[str] = []
+    assert executor_settings(warn=said.append) == {}
+    assert len(said) == 1
+    assert "start cold" in said[0]
+    assert list((tmp_path / "rheostat").iterdir()) == []
