@@ -80,8 +80,8 @@ class Staged(ExecutionModel):
     >>> Staged(10, stage_overhead_seconds=0.5).parallelism_for({"a": 1.5, "b": 0.2}, target=0.8)
     {'a': 3, 'b': 3}
 
-    An operator that is pinned, because its bounds leave it one parallelism, runs in waves where slots are few:
-    it asks for none of its own.
+    An operator that is pinned, because its bounds leave it one parallelism, runs in waves where slots are
+    few: it asks for none of its own.
 
     >>> Staged(pinned=frozenset({"b"})).slots_for({"a": 3, "b": 8})
     3

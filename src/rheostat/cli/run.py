@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
     app.command(
         "run",
-        epilog="Example: rheostat run app.py --policy ds2 --nodes 1:4; `rheostat explain` says why it did what it did",
+        epilog="Example: rheostat run --policy ds2 --nodes 1:4 app.py; then `rheostat explain` says why",
         context_settings={"allow_interspersed_args": False},
     )(_run)
 

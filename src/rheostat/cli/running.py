@@ -100,7 +100,7 @@ def started(
             machines.add(nodes)
             link = _start_driver(_spec(order, machines), keep)
         links = [link]
-        stack.callback(lambda: links[-1].stop())
+        stack.callback(_stop_last, links)
 
         def start_again(spec: Spec) -> Link:
             links.append(_start_driver(spec, keep))
@@ -117,6 +117,10 @@ def started(
         journal.note(Event(clock.now(), "controller", "resumed" if order.resume else "started"))
         yield Running(order, engine, loop, journal, clock)
         journal.note(Event(clock.now(), "controller", "stopped"))
+
+
+def _stop_last(links: list[Link]) -> None:
+    links[-1].stop()
 
 
 def _start_driver(spec: Spec, keep: Callable[[int], None]) -> Link:

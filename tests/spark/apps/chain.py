@@ -1,4 +1,4 @@
-"""A chain with known costs: work costs four times what out does. Arguments: rows per second, mode of the sink."""
+"""A chain with known costs. Arguments: rows per second."""
 
 import sys
 

@@ -1,7 +1,4 @@
-"""Counts rows per key in state and writes the totals to a folder, one file per batch: `python` can add them up.
-
-Arguments: folder, rows per second, mode (microbatch or realtime), kind of state (count or distinct).
-"""
+"""Keeps a state per key. Arguments: rows per second, the mode, the kind of state (count or distinct)."""
 
 import sys
 

@@ -88,7 +88,7 @@ class Actuator:
         if not self._wait(here, self.executor_seconds):
             registered = len(self.monitor.executors)
             raise RheostatError(
-                f"{registered} of {wanted} executors registered within {self.executor_seconds:g} s; rolled back"
+                f"{registered} of {wanted} executors registered in {self.executor_seconds:g} s; rolled back"
             )
         for name in added:
             self.machines.settle(name)
@@ -124,7 +124,7 @@ class Actuator:
         """In Real-Time Mode every instance holds a slot; a query that lacks one dies."""
         if self.realtime and target.instances > self.monitor.slots:
             raise RheostatError(
-                f"{target.instances} instances need as many slots, {self.monitor.slots} are registered; rolled back"
+                f"{target.instances} instances need a slot each, there are {self.monitor.slots}; rolled back"
             )
 
     def _set_parallelism(self, before: Mapping[str, int], target: Mapping[str, int]) -> bool:

@@ -59,7 +59,7 @@ class Application:
     def source(
         self, name: str, load: Load, *, parallelism: int = 1, arrived: Callable[[], float] | None = None
     ) -> Rows:
-        """Read a stream; `parallelism` is the number of its partitions, which only the source itself can change."""
+        """Read a stream; `parallelism` is its number of partitions, which only the source can change."""
         if self.steps:
             raise UserError(
                 f"{self.name!r} has a source already: a second one needs an application of its own"
@@ -90,7 +90,7 @@ class Application:
         return Topology(self.name, operators, streams)
 
     def rows(self, spark: SparkSession) -> DataFrame:
-        """Build the query up to its sink; every step ends in an observe() that counts its rows and marks its end."""
+        """Build the query up to its sink; every step ends in an observe(), which counts rows and marks it."""
         if self._load is None or self._write is None:
             raise UserError(f"application {self.name!r} needs a source and a sink before it can run")
         rows = _marked(self._load(spark), self.steps[0].name)

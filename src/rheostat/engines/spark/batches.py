@@ -156,7 +156,7 @@ def _chain(runs: Mapping[int, StageRun]) -> list[int]:
 
 
 def _plus(first: StageRun | None, second: StageRun) -> StageRun:
-    """A stage that ran twice, because an executor was lost, cost both runs; its instances are those of the last."""
+    """A stage that ran twice, as an executor was lost, cost both; its instances are those of the last."""
     if first is None:
         return second
     return StageRun(

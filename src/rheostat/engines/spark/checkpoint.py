@@ -41,7 +41,7 @@ class Checkpoint:
         return int(conf["spark.sql.shuffle.partitions"]) if "spark.sql.shuffle.partitions" in conf else None
 
     def forget_unfinished_rewrite(self) -> bool:
-        """Take back a rewrite of the state that did not finish; it reads and writes no rows, so nothing is lost."""
+        """Take back a rewrite of the state that was cut short; it moves no rows, so nothing is lost."""
         begun, committed = self.last_begun(), self.last_committed()
         if begun is None or committed is None or begun == committed:
             return False

@@ -7,10 +7,11 @@ from rheostat.model.errors import UserError
 
 # Real-Time Mode's operators, by the names of Spark's logical plan.
 _REALTIME = {
-    "Aggregate", "AppendColumns", "CollectMetrics", "Deduplicate", "DeserializeToObject", "EventTimeWatermark",
-    "Expand", "Filter", "Generate", "Join", "LocalRelation", "LogicalRelation", "MapElements", "MapPartitions",
-    "Project", "Range", "Repartition", "RepartitionByExpression", "ResolvedHint", "SerializeFromObject",
-    "SubqueryAlias", "TransformWithState", "Union", "View", "DataSourceV2Relation",
+    "Aggregate", "AppendColumns", "CollectMetrics", "DataSourceV2Relation", "Deduplicate",
+    "DeserializeToObject", "EventTimeWatermark", "Expand", "Filter", "Generate", "Join", "LocalRelation",
+    "LogicalRelation", "MapElements", "MapPartitions", "Project", "Range", "Repartition",
+    "RepartitionByExpression", "ResolvedHint", "SerializeFromObject", "SubqueryAlias",
+    "TransformWithState", "Union", "View",
 }  # fmt: skip
 _STATE = {
     "Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "Distinct", "FlatMapGroupsWithState",

@@ -1,4 +1,4 @@
-"""The driver process: `python -m rheostat.engines.spark.driver DRIVER.JSON` runs a user's script in a session of ours."""
+"""The driver process: `python -m rheostat.engines.spark.driver FILE` runs a script in a session of ours."""
 
 import json
 import os

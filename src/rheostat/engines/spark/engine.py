@@ -1,4 +1,4 @@
-"""The Engine port on Spark: one application in a driver process, on nodes that are added and removed under it."""
+"""The Engine port on Spark: one application in a driver process, on nodes that come and go under it."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence

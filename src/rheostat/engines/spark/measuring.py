@@ -83,7 +83,7 @@ def application(topology: Topology, window: Window, trigger_seconds: float | Non
 
 
 def stage_overhead(batches: Sequence[Batch], stages: int, slots: int, kind: NodeKind) -> float | None:
-    """What a stage costs beyond its rows' work: the rest of each batch's time, per stage; None: not known yet."""
+    """What a stage costs beyond its rows' work: the rest of each batch's time, shared by its stages."""
     rests = []
     for batch in batches:
         if batch.idle or len(batch.stages) != stages:
@@ -191,7 +191,7 @@ def _sum(runs: list[list[StageRun]], what: Callable[[StageRun], float]) -> float
 
 
 def _skew(runs: list[list[StageRun]], realtime: bool) -> float | None:
-    """The largest instance over the mean, by rows, or by CPU where Spark counts no rows; mean over the batches."""
+    """The largest instance over the mean, by rows, or by CPU where Spark counts no rows."""
     ratios = []
     for batch in runs:
         for run in batch[:1]:

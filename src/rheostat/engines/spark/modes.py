@@ -12,6 +12,6 @@ def check_mode(mode: str, trigger_seconds: float | None) -> None:
         raise UserError(f"mode {mode!r} does not exist: choose {' or '.join(MODES)}")
     if mode == "realtime" and trigger_seconds is not None and trigger_seconds < LEAST_REALTIME_SECONDS:
         raise UserError(
-            f"Real-Time Mode needs a trigger of at least {LEAST_REALTIME_SECONDS:g} s, not {trigger_seconds:g} s: "
+            f"Real-Time Mode needs a trigger of {LEAST_REALTIME_SECONDS:g} s, not {trigger_seconds:g} s: "
             "it is the time between checkpoints, not the latency"
         )

@@ -1,6 +1,6 @@
 """Asks the driver process what happened, and keeps it until somebody observes."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -48,6 +48,7 @@ class Monitor:
         self.executors: list[dict[str, Any]] = []
         self.stages: list[dict[str, Any]] = []
         self.run_id: str | None = None
+        self.rows: Counter[str] = Counter()  # out of each operator since the start
         self._window: list[Batch] = []
         self._before: Batch | None = None
         self._events: list[Event] = []
@@ -63,6 +64,8 @@ class Monitor:
         self.stages = report["stages"]
         self.run_id = report["run"]
         self._window += batches
+        for batch in batches:
+            self.rows.update({name: int(count) for name, count in batch.rows.items()})
         self.recent.extend(batches)
         self._events += events
         for name in self._machines.check(self.executors):

@@ -36,7 +36,7 @@ def refusal(host: Host) -> str | None:
 
 
 def rescale(host: Host, count: int) -> Rescaled:
-    """Give the stateful operators `count` instances; whatever fails, the query runs again from where it was."""
+    """Give the stateful operators `count` instances; if that fails, the query goes on as it was."""
     if why := refusal(host):
         raise UserError(why)
     spark = host.session.spark
@@ -67,7 +67,7 @@ def rescale(host: Host, count: int) -> Rescaled:
 
 
 def _stop_at_boundary(host: Host, checkpoint: Checkpoint) -> None:
-    """Stop, and finish the batch that a stop at the wrong moment left half done: Spark rewrites no open batch."""
+    """Stop, and finish a batch that the stop left half done: Spark rewrites no open batch."""
     query = host.query
     if query is None:
         raise RheostatError("there is no query to rescale")

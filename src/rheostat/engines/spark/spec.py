@@ -52,11 +52,11 @@ class Spec:
             "spark.dynamicAllocation.enabled": "false",  # Rheostat decides
             "spark.speculation": "false",
             "spark.decommission.enabled": "true",  # a leaving executor finishes its tasks
-            "spark.sql.adaptive.streaming.stateless.enabled": "false",  # would merge our tasks and hide the stages
+            "spark.sql.adaptive.streaming.stateless.enabled": "false",  # it would hide the stages
             "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state"
             ".RocksDBStateStoreProvider",  # the only one whose state can be rewritten
             "spark.sql.streaming.metricsEnabled": "false",
-            "spark.sql.streaming.realTimeMode.allowlistCheck": "false",  # checks.py says it earlier and better
+            "spark.sql.streaming.realTimeMode.allowlistCheck": "false",  # checks.py says it earlier
             "spark.locality.wait": "0s",  # a new executor must not wait for work
             **self.settings,
         }

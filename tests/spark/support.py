@@ -1,0 +1,88 @@
+"""Starts applications on the shared embedded cluster, and takes them away again."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from rheostat.control.clock import SystemClock
+from rheostat.engines.spark.engine import SparkEngine
+from rheostat.engines.spark.link import Link
+from rheostat.engines.spark.machines import LocalMachines
+from rheostat.engines.spark.spec import Spec
+from rheostat.infrastructure.local import LocalProvider
+from rheostat.model.configuration import Configuration, NodeKind
+from rheostat.model.decision import Plan
+from rheostat.model.observation import Observation
+
+APPS = Path(__file__).parent / "apps"
+
+
+@contextmanager
+def application(
+    cluster: LocalProvider,
+    folder: Path,
+    script: str,
+    *arguments: str,
+    parallelism: Mapping[str, int],
+    mode: str = "microbatch",
+    kind: NodeKind = NodeKind(cores=1.0, slots=2, memory_mb=1024.0),
+    nodes: int = 1,
+    trigger_seconds: float | None = None,
+) -> Iterator[SparkEngine]:
+    """One application with its own nodes on the shared Master."""
+    machines = LocalMachines(cluster, kind)
+    began_at = time.time()
+    clock = SystemClock(began_at)
+    links: list[Link] = []
+
+    def start(spec: Spec) -> Link:
+        links.append(Link.start(spec))
+        cluster.keep_session(links[-1].pid)
+        return links[-1]
+
+    try:
+        machines.add(nodes)
+        spec = Spec(
+            name=script,
+            script=str(APPS / f"{script}.py"),
+            master=cluster.url,
+            folder=str(folder),
+            socket=Link.socket_path(),
+            checkpoint=str(folder / "checkpoint"),
+            mode=mode,
+            arguments=arguments,
+            slots=kind.slots,
+            executor_memory_mb=512,
+            trigger_seconds=trigger_seconds,
+        )
+        engine = SparkEngine(start(spec), machines, clock, began_at, start)
+        engine.begin(Configuration(dict(parallelism), nodes * kind.executors, nodes))
+        yield engine
+    finally:
+        for link in links[-1:]:
+            link.stop()
+        for name in machines.names():
+            machines.remove(name)
+
+
+def plan(engine: SparkEngine, nodes: int | None = None, **parallelism: int) -> Plan:
+    """A change of the running configuration."""
+    now = engine.configuration
+    count = now.nodes if nodes is None else nodes
+    executors = count * engine.kinds[0].executors
+    target = Configuration({**now.parallelism, **parallelism}, executors, count)
+    return Plan(1, engine.now(), now, target, "a test wants it", changes=target != now)
+
+
+def observe_batches(engine: SparkEngine, batches: int, limit: float = 120.0) -> Observation:
+    """Close the window and observe the next one once it holds so many batches."""
+    engine.observe()
+    seen, until = 0, time.monotonic() + limit
+    while seen < batches:
+        assert time.monotonic() < until, f"{seen} of {batches} batches within {limit} s"
+        time.sleep(0.2)
+        before = engine.monitor.recent[-1].number if engine.monitor.recent else -1
+        engine.poll()
+        seen += sum(batch.number > before and not batch.idle for batch in engine.monitor.recent)
+    return engine.observe()

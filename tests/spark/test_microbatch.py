@@ -1,0 +1,79 @@
+"""The mechanisms in micro-batch, on a real cluster: one application that all tests of this file change."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from rheostat.engines.spark.engine import SparkEngine
+from rheostat.infrastructure.local import LocalProvider
+from rheostat.model.decision import Status
+
+from .apps.costs import ROUNDS
+from .support import application, observe_batches, plan
+
+
+@pytest.fixture(scope="module")
+def five(cluster: LocalProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkEngine]:
+    operators = dict.fromkeys("abcde", 2)
+    with application(cluster, tmp_path_factory.mktemp("five"), "five", parallelism=operators) as engine:
+        observe_batches(engine, 6)  # warm
+        yield engine
+
+
+def test_rows_of_every_operator_are_exact(five: SparkEngine) -> None:
+    seen = observe_batches(five, 3).operators
+    rows = seen["in"].processed
+    assert rows is not None and rows > 0
+    assert seen["in"].emitted["a"] == seen["a"].processed == seen["b"].processed == rows
+    assert seen["c"].processed == rows * 3 / 4  # b keeps three of four
+    assert seen["d"].processed == seen["e"].processed == rows * 3 / 2  # c makes two of one
+
+
+def test_cpu_shares_are_those_of_the_known_costs(five: SparkEngine) -> None:
+    seen = observe_batches(five, 6).operators
+    cpu = {name: seen[name].cpu_seconds or 0.0 for name in ROUNDS}
+    worked_on = {"a": 1.0, "b": 0.75, "c": 1.5, "d": 1.5, "e": 1.5}  # rows, per row of the source
+    rounds = {name: ROUNDS[name] * worked_on[name] for name in ROUNDS}
+    for name in ROUNDS:
+        share, expected = cpu[name] / sum(cpu.values()), rounds[name] / sum(rounds.values())
+        assert share == pytest.approx(expected, rel=0.1), cpu
+
+
+def test_a_rebalance_takes_hold_at_the_next_batch_and_never_restarts_the_query(five: SparkEngine) -> None:
+    before = five.monitor.run_id
+    outcome = five.apply(plan(five, c=4, d=3))
+    assert outcome.status is Status.APPLIED
+    assert outcome.pause_seconds == 0
+    effective = next(batch for batch in five.monitor.recent if batch.started >= outcome.started_at)
+    assert [stage.tasks for stage in effective.stages] == [1, 2, 2, 4, 3, 2]
+    assert five.monitor.run_id == before
+    seen = observe_batches(five, 2)
+    assert {
+        name: measures.parallelism for name, measures in seen.operators.items()
+    } == five.configuration.parallelism
+
+
+def test_a_node_comes_and_goes_under_the_running_query(five: SparkEngine) -> None:
+    before = five.monitor.run_id
+    out = five.apply(plan(five, nodes=2, c=4))
+    assert (out.status, five.configuration.nodes, len(five.monitor.executors)) == (Status.APPLIED, 2, 2)
+    seen = observe_batches(five, 3)
+    assert [node.executors for node in seen.nodes] == [1, 1]
+    assert all(node.cpu is not None and node.memory for node in seen.nodes)
+    into = five.apply(plan(five, nodes=1, c=2))
+    assert (into.status, five.configuration.nodes, len(five.monitor.executors)) == (Status.APPLIED, 1, 1)
+    assert five.monitor.run_id == before
+    rows = five.monitor.rows
+    assert (
+        rows["e"] == rows["d"] == rows["c"] == 2 * rows["b"]
+    )  # whatever happened, none lost and none doubled
+    assert rows["a"] == rows["in"]
+
+
+def test_the_batch_and_its_parts_are_told(five: SparkEngine) -> None:
+    seen = observe_batches(five, 3).application
+    assert seen.batches is not None and seen.batches >= 3
+    assert seen.batch_seconds == pytest.approx(seen.batch_parts["triggerExecution"], rel=0.01)
+    assert seen.load["in"] == pytest.approx(200, rel=0.2)
+    assert seen.throughput == pytest.approx(200, rel=0.3)
+    assert seen.lag_seconds is not None and seen.lag_seconds > 0
