@@ -27,7 +27,7 @@ SETTINGS = {
     "spark.executor.cores": "2",
     "spark.executor.memory": "640m",
     "spark.dynamicAllocation.enabled": "false",
-    "spark.locality.wait": "0s",  # as the engine sets it: state moves to the new node, too
+    "spark.locality.wait": "1s",  # as the engine sets it: state moves only from a node that is too busy
     "spark.sql.shuffle.partitions": str(TASKS),
     "spark.sql.adaptive.streaming.stateless.enabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "1000",

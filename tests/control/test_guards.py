@@ -6,6 +6,7 @@ from rheostat.analyze.execution import Staged, Storm
 from rheostat.control.guards import Guards
 from rheostat.model.configuration import Bounds, Configuration
 from rheostat.model.decision import Cause, Placement, Plan, Proposal
+from rheostat.model.topology import Topology
 from rheostat.policies.base import Situation
 from rheostat.policies.example import situation
 
@@ -161,3 +162,24 @@ def test_a_veto_says_what_the_policy_had_wished() -> None:
 @pytest.mark.parametrize(("cooldown", "remembered"), [(0.0, 3600.0), (60.0, 3600.0), (7200.0, 7200.0)])
 def test_changes_matter_for_an_hour_or_the_cooldown(cooldown: float, remembered: float) -> None:
     assert Guards(cooldown_seconds=cooldown).memory_seconds == remembered
+
+
+def with_state(load: float) -> Situation:
+    seen = situation(now=NOW, load=load)
+    operators = tuple(replace(o, stateful=o.name == "count") for o in seen.topology.operators)
+    return replace(seen, topology=Topology("words", operators, seen.topology.streams))
+
+
+def test_state_is_not_rewritten_where_the_rest_of_the_plan_will_do() -> None:
+    guards, seen = Guards(rescale_above=0.9), with_state(load=500)
+    plan = check(config(1, 2, 2), guards, seen=seen)
+    assert plan.target == config(1, 2, 1)
+    assert plan.vetoes[0].startswith("count unchanged: rewriting state stops the stream")
+    assert plan.changes
+    assert not check(config(1, 1, 2), guards, seen=seen).changes
+
+
+def test_state_is_rewritten_when_nothing_else_will_do() -> None:
+    guards, seen = Guards(rescale_above=0.9), with_state(load=60_000)
+    assert check(config(1, 1, 2), guards, seen=seen).target == config(1, 1, 2)
+    assert check(config(1, 1, 2), seen=with_state(load=500)).target == config(1, 1, 2)  # and by default

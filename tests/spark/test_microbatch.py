@@ -1,5 +1,6 @@
 """The mechanisms in micro-batch, on a real cluster: one application that all tests of this file change."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -8,14 +9,17 @@ from rheostat.engines.spark.engine import SparkEngine
 from rheostat.infrastructure.local import LocalProvider
 from rheostat.model.decision import Status
 
-from .apps.costs import ROUNDS
 from .support import application, observe_batches, plan
+
+RATE = 200  # rows/s
+ROUNDS = {"a": 4_000, "b": 4_000, "c": 2_000, "d": 3_000, "e": 2_000}  # of a hash, per row
 
 
 @pytest.fixture(scope="module")
 def five(cluster: LocalProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkEngine]:
-    operators = dict.fromkeys("abcde", 2)
-    with application(cluster, tmp_path_factory.mktemp("five"), "five", parallelism=operators) as engine:
+    operators, arguments = dict.fromkeys("abcde", 2), (str(RATE), json.dumps(ROUNDS))
+    folder = tmp_path_factory.mktemp("five")
+    with application(cluster, folder, "five", *arguments, parallelism=operators) as engine:
         observe_batches(engine, 6)  # warm
         yield engine
 
@@ -74,6 +78,6 @@ def test_the_batch_and_its_parts_are_told(five: SparkEngine) -> None:
     seen = observe_batches(five, 3).application
     assert seen.batches is not None and seen.batches >= 3
     assert seen.batch_seconds == pytest.approx(seen.batch_parts["triggerExecution"], rel=0.01)
-    assert seen.load["in"] == pytest.approx(200, rel=0.2)
-    assert seen.throughput == pytest.approx(200, rel=0.3)
+    assert seen.load["in"] == pytest.approx(RATE, rel=0.2)
+    assert seen.throughput == pytest.approx(RATE, rel=0.3)
     assert seen.lag_seconds is not None and seen.lag_seconds > 0

@@ -73,7 +73,7 @@ def _order(mode: str, policy: str, duration: float, seed: int, out: Path) -> Ord
         mode=mode,
         kind=KINDS[mode],
         bounds=Bounds(1, MOST_NODES),
-        guards=Guards(cooldown_seconds=COOLDOWN_SECONDS),
+        guards=Guards(cooldown_seconds=COOLDOWN_SECONDS, rescale_above=run.RESCALE_ABOVE),
         trigger_seconds=TRIGGERS[mode],
         seed=seed,
         facts={"curve": curve, "seed": seed},

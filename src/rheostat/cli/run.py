@@ -23,6 +23,7 @@ from rheostat.policies.registry import build
 DEFAULT_PERIOD_SECONDS = 10.0
 DEFAULT_COOLDOWN_SECONDS = 30.0
 DEFAULT_CHANGES_PER_HOUR = 60
+RESCALE_ABOVE = 0.9  # utilisation that justifies to stop a stream and rewrite its state
 
 ModeOption = Annotated[str, typer.Option("--mode", "-m", help="microbatch or realtime.")]
 
@@ -85,7 +86,9 @@ def _run(
         kind=world.node_kind(node),
         bounds=world.bounds(nodes),
         guards=Guards(
-            cooldown_seconds=positive("--cooldown", cooldown, least=0.0), changes_per_hour=max(0, changes)
+            cooldown_seconds=positive("--cooldown", cooldown, least=0.0),
+            changes_per_hour=max(0, changes),
+            rescale_above=RESCALE_ABOVE,
         ),
         checkpoint=checkpoint,
         trigger_seconds=None if trigger is None else positive("--trigger", trigger),

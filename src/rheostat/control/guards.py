@@ -17,6 +17,7 @@ class Guards:
     cooldown_seconds: float = 0.0
     changes_per_hour: int = 0
     stale_seconds: float = 0.0  # a window that ended longer ago says nothing about now
+    rescale_above: float = 0.0  # rewrite state only when the operators would be busier than this without it
 
     @property
     def memory_seconds(self) -> float:
@@ -51,8 +52,31 @@ class Guards:
         refusal = self._refusal(situation, changed_at)
         if refusal:
             return _hold(plan, refusal)
-        bounded = _within_bounds(plan, situation)
-        return _enough_slots(bounded, situation) if bounded.changes else bounded
+        checked = _within_bounds(plan, situation)
+        if self.rescale_above and checked.changes:
+            checked = self._worth_the_pause(checked, situation)
+        return _enough_slots(checked, situation) if checked.changes else checked
+
+    def _worth_the_pause(self, plan: Plan, situation: Situation) -> Plan:
+        """Rewriting state stops the stream: leave it alone where the rest of the plan will do."""
+        had, target = plan.current.parallelism, plan.target
+        stateful = {o.name for o in situation.topology.operators if o.stateful}
+        kept = {name: had[name] if name in stateful else count for name, count in target.parallelism.items()}
+        if kept == target.parallelism or not situation.evaluation.operators:
+            return plan
+        model, slots = situation.model, target.nodes * situation.kind.slots
+        used = max(model.utilisation(situation.evaluation.busy, kept, slots).values())
+        room = model.oversubscribes or model.slots_for(kept) <= slots
+        if used > self.rescale_above or not room:
+            return plan
+        names = ", ".join(sorted(name for name in stateful if kept[name] != target.parallelism[name]))
+        veto = (
+            f"{names} unchanged: rewriting state stops the stream, and without it utilisation is {used:.2f}"
+        )
+        parallelism = Configuration(kept, target.executors, target.nodes)
+        return replace(
+            plan, target=parallelism, vetoes=(*plan.vetoes, veto), changes=parallelism != plan.current
+        )
 
     def _refusal(self, situation: Situation, changed_at: tuple[float, ...]) -> str | None:
         now = situation.now

@@ -1,31 +1,38 @@
-"""A chain with known costs. Arguments: rows per second."""
+"""The chain of the Engine's contract: work doubles the rows. Arguments: rows per second, the mode."""
 
 import sys
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rheostat.engines.spark.application import Application
+from rheostat import Application
+from rheostat.apps.load import LiveStream
 
-RATE = int(sys.argv[1]) if len(sys.argv) > 1 else 300
+RATE, MODE = int(sys.argv[1]), sys.argv[2]
+LIVE = LiveStream(f"constant:rate={RATE}:duration=20m")
 
 
 def burn(rows: DataFrame, rounds: int, column: str) -> DataFrame:
     """CPU time in proportion to the rounds, in Spark's own expressions."""
-    return rows.withColumn(
-        column, F.expr(f"aggregate(sequence(1, {rounds}), value, (hash, i) -> xxhash64(hash, i))")
-    )
+    hashing = f"aggregate(sequence(1, {rounds}), value, (hash, i) -> xxhash64(hash, i))"
+    return rows.withColumn(column, F.expr(hashing))
 
 
 def load(spark: SparkSession) -> DataFrame:
+    if MODE == "realtime":
+        return LIVE.load(spark)
     return spark.readStream.format("rate").option("rowsPerSecond", RATE).option("numPartitions", 1).load()
 
 
+def work(rows: DataFrame) -> DataFrame:
+    return burn(rows, 4_000, "a").withColumn("copy", F.explode(F.array(F.lit(1), F.lit(2))))
+
+
 app = Application("chain", trigger_seconds=1)
-rows = app.source("in", load)
-rows = rows.operator("work", lambda df: burn(df, 400, "a"), max_parallelism=8)
-rows = rows.operator("out", lambda df: burn(df.select("*", F.explode(F.array(F.lit(1), F.lit(2)))), 50, "b"))
-rows.sink("nowhere", lambda df: df.writeStream.format("noop"))
+rows = app.source("in", load, arrived=LIVE.arrived if MODE == "realtime" else None)
+rows = rows.operator("work", work, max_parallelism=8)
+rows = rows.operator("out", lambda df: burn(df, 200, "b"), max_parallelism=8)
+rows.sink("nowhere", lambda df: df.writeStream.format("noop").outputMode("update"))
 
 if __name__ == "__main__":
     app.run()

@@ -1,12 +1,14 @@
-"""A chain of five operators whose costs are known: rounds of the same hash, in these proportions."""
+"""A chain of five operators of known cost. Arguments: rows per second, rounds of a hash per operator."""
 
+import json
 import sys
 
-from costs import ROUNDS  # lies beside this script
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rheostat import Application
+
+RATE, ROUNDS = int(sys.argv[1]), json.loads(sys.argv[2])
 
 
 def burn(rows: DataFrame, column: str, rounds: int) -> DataFrame:
@@ -16,8 +18,7 @@ def burn(rows: DataFrame, column: str, rounds: int) -> DataFrame:
 
 
 def load(spark: SparkSession) -> DataFrame:
-    rate = sys.argv[1] if len(sys.argv) > 1 else "200"
-    return spark.readStream.format("rate").option("rowsPerSecond", rate).option("numPartitions", 1).load()
+    return spark.readStream.format("rate").option("rowsPerSecond", RATE).option("numPartitions", 1).load()
 
 
 def third(rows: DataFrame) -> DataFrame:

@@ -1,14 +1,18 @@
 """Keeps a state per key. Arguments: rows per second, the mode, the kind of state (count or distinct)."""
 
+import json
 import sys
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from rheostat import Application
 from rheostat.apps.load import LiveStream
-from rheostat.engines.spark.application import Application
 
 RATE, MODE, STATE = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+FOLDER = Path(sys.argv[4]) if len(sys.argv) > 4 else None
 KEYS = 50
 
 
@@ -28,7 +32,22 @@ def keyed(rows: DataFrame) -> DataFrame:
 def total(rows: DataFrame) -> DataFrame:
     if STATE == "distinct":
         return rows.dropDuplicates(["key"])
-    return rows.groupBy("key").agg(F.count("*").alias("n"), F.sum("value").alias("sum"))
+    sums = (F.count("*").alias("n"), F.sum("value").alias("sum"), F.max("value").alias("most"))
+    return rows.groupBy("key").agg(*sums)
+
+
+def write(rows: DataFrame) -> DataStreamWriter:
+    """One file per batch, by its number: a batch that runs twice writes the same file twice."""
+    writer = rows.writeStream.outputMode("update")
+    if FOLDER is None:
+        return writer.format("noop")
+
+    def keep(batch: DataFrame, number: int) -> None:
+        FOLDER.mkdir(exist_ok=True)
+        lines = [json.dumps(row.asDict()) for row in batch.collect()]
+        (FOLDER / f"{number}.json").write_text("\n".join(lines))
+
+    return writer.foreachBatch(keep)
 
 
 app = Application("totals", trigger_seconds=1)
@@ -36,7 +55,7 @@ app = Application("totals", trigger_seconds=1)
     app.source("in", load, arrived=LIVE.arrived if MODE == "realtime" else None)
     .operator("key", keyed)
     .operator("total", total, keys=["key"], stateful=True, min_parallelism=1, max_parallelism=8)
-    .sink("nowhere", lambda rows: rows.writeStream.format("noop").outputMode("update"))
+    .sink("totals", write)
 )
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ class SparkEngine:
         began_at: float,
         start: Callable[[Spec], Link] = Link.start,
     ) -> None:
-        self._clock, self._machines, self._start = clock, machines, start
+        self.clock, self._machines, self._start = clock, machines, start
         self._realtime = link.spec.mode == "realtime"
         self.kinds: tuple[NodeKind, ...] = (machines.kind,)
         self.monitor = Monitor(link, machines, began_at, self._realtime)
@@ -81,11 +81,11 @@ class SparkEngine:
     def observe(self) -> Observation:
         self.poll()
         return self.monitor.observe(
-            self._clock.now(), self.topology, self._parallelism, self._trigger, self.kinds[0]
+            self.clock.now(), self.topology, self._parallelism, self._trigger, self.kinds[0]
         )
 
     def apply(self, plan: Plan) -> Outcome:
-        started, before = self._clock.now(), self.configuration
+        started, before = self.clock.now(), self.configuration
         if not plan.changes:
             return Outcome(Status.UNCHANGED, before, started, started, plan.reason, plan.causes)
         actuator = self._actuator
@@ -93,7 +93,7 @@ class SparkEngine:
             actuator.carry_out(self._possible(plan, before))
             self._parallelism = dict(plan.target.parallelism)
         except UserError as error:  # refused before anything was touched
-            return Outcome(Status.FAILED, before, started, self._clock.now(), str(error))
+            return Outcome(Status.FAILED, before, started, self.clock.now(), str(error))
         except RheostatError as error:
             self._recover()
             return self._outcome(Status.FAILED, before, started, str(error))
@@ -112,7 +112,7 @@ class SparkEngine:
             self._check_begin()
             self.monitor.link.ask("begin", parallelism=self._parallelism)
             self._begun = True
-        self.monitor.start = self._clock.now()
+        self.monitor.start = self.clock.now()
 
     def _check_begin(self) -> None:
         needed = sum(self._parallelism.values())
@@ -125,13 +125,13 @@ class SparkEngine:
     def poll(self) -> None:
         """Fetch what happened; a driver process that died is started again."""
         try:
-            self.monitor.poll(self._clock.now())
+            self.monitor.poll(self.clock.now())
         except DriverLostError as error:
             self._revive(str(error))
 
     def now(self) -> float:
         """Seconds since the run began."""
-        return self._clock.now()
+        return self.clock.now()
 
     def meter(self) -> Meter:
         """A meter of the nodes' CPU and memory."""
@@ -140,7 +140,7 @@ class SparkEngine:
     # ----------------------------------------------------------------------------------------------------
 
     def _outcome(self, status: Status, before: Configuration, started: float, why: str) -> Outcome:
-        now, actuator = self._clock.now(), self._actuator
+        now, actuator = self.clock.now(), self._actuator
         self.monitor.forget(now)
         took = f"{self.configuration.describe(before)} in {now - started:.1f} s"
         return Outcome(
@@ -156,7 +156,7 @@ class SparkEngine:
     def _recover(self) -> None:
         """After a failed step the driver may be gone as well."""
         try:
-            self.monitor.poll(self._clock.now())
+            self.monitor.poll(self.clock.now())
         except DriverLostError as error:
             self._revive(str(error))
 
@@ -181,7 +181,7 @@ class SparkEngine:
                 raise
             if about["steps"] is not None or about["stages"]:
                 return about
-            self._clock.sleep(0.2)
+            self.clock.sleep(0.2)
         raise RheostatError("the script started no streaming query; it must call writeStream...start()")
 
     def _first_parallelism(self, about: Mapping[str, Any]) -> dict[str, int]:
@@ -203,8 +203,8 @@ class SparkEngine:
             raise failure
         spec = replace(link.spec, socket=Link.socket_path())
         for attempt in range(DRIVER_ATTEMPTS):
-            self.monitor.note(self._clock.now(), "driver", f"{why} ({failure}); it starts again")
-            self._clock.sleep(min(LONGEST_BACKOFF_SECONDS, 2.0**attempt))
+            self.monitor.note(self.clock.now(), "driver", f"{why} ({failure}); it starts again")
+            self.clock.sleep(min(LONGEST_BACKOFF_SECONDS, 2.0**attempt))
             try:
                 self.monitor.another(self._start(spec))
                 self._describe()

@@ -57,7 +57,7 @@ class Spec:
             ".RocksDBStateStoreProvider",  # the only one whose state can be rewritten
             "spark.sql.streaming.metricsEnabled": "false",
             "spark.sql.streaming.realTimeMode.allowlistCheck": "false",  # checks.py says it earlier
-            "spark.locality.wait": "0s",  # a new executor must not wait for work
+            "spark.locality.wait": "1s",  # state moves only away from a node that keeps it waiting
             **self.settings,
         }
 

@@ -1,0 +1,181 @@
+"""From Spark's events to measures, without Spark: small streams of events with exact answers."""
+
+from typing import Any
+
+import pytest
+
+from rheostat.engines.spark.batches import Batch, Ledger, StageRun
+from rheostat.engines.spark.measuring import Window, application, operators, stage_overhead
+from rheostat.model.configuration import NodeKind
+from rheostat.model.topology import Operator, Stream, Topology
+
+KIND = NodeKind(cores=0.5, slots=2)
+CHAIN = Topology("chain", (Operator("in"), Operator("work")), (Stream("in", "work"),))
+
+
+def stage(batch: int, number: int, parents: list[int], cpu: float = 0.1, **more: Any) -> dict[str, Any]:
+    event = {
+        "event": "stage", "id": number, "parents": parents, "query": "q", "batch": batch, "tasks": 2,
+        "failed": False,
+        "cpu_ns": cpu * 1e9, "run_ms": 500, "wait_ms": 100, "gc_ms": 0, "python_ms": 0,
+        "each": [["0", cpu * 0.25e9, 30], ["1", cpu * 0.75e9, 10]],
+    }  # fmt: skip
+    return {**event, **more}
+
+
+def progress(batch: int, second: int, rows: int, **more: Any) -> dict[str, Any]:
+    about = {
+        "id": "q", "timestamp": f"1970-01-01T00:01:{second:02d}.000Z", "batchId": batch, "numInputRows": rows,
+        "durationMs": {"triggerExecution": 1500, "addBatch": 1200},
+        "observedMetrics": {"in": {"rows": rows}, "work": {"rows": 2 * rows}},
+        "sources": [{"startOffset": None, "endOffset": None, "latestOffset": None}],
+    }  # fmt: skip
+    return {"event": "progress", "progress": {**about, **more}}
+
+
+def test_a_batch_is_its_stages_and_its_progress() -> None:
+    events = [stage(3, 10, []), stage(3, 11, [10], cpu=0.3), progress(3, 10, 40)]
+    [batch], told = Ledger(60.0, "in").read(events)
+    assert (batch.number, batch.started, batch.finished, batch.input_rows) == (3, 10.0, 11.5, 40)
+    assert [run.cpu_seconds for run in batch.stages] == [0.1, pytest.approx(0.3)]
+    assert batch.stages[0].busy_seconds == pytest.approx(0.4)
+    assert told == []
+
+
+def test_what_is_broadcast_beforehand_is_no_stage_of_the_chain() -> None:
+    events = [stage(0, 5, []), stage(0, 6, []), stage(0, 7, [6]), progress(0, 1, 4)]
+    [batch], _ = Ledger(60.0, "in").read(events)
+    assert len(batch.stages) == 2
+
+
+def test_a_stage_that_ran_again_after_an_executor_was_lost_cost_both_runs() -> None:
+    events = [stage(0, 5, [], cpu=0.1), stage(0, 5, [], cpu=0.2), progress(0, 1, 4)]
+    [batch], _ = Ledger(60.0, "in").read(events)
+    assert [run.cpu_seconds for run in batch.stages] == [pytest.approx(0.3)]
+
+
+def test_time_in_python_workers_counts_as_cpu() -> None:
+    [batch], _ = Ledger(60.0).read([stage(0, 1, [], cpu=0.1, python_ms=400), progress(0, 1, 4)])
+    assert batch.stages[0].cpu_seconds == pytest.approx(0.5)
+
+
+def test_another_query_of_the_same_application_is_not_mixed_in() -> None:
+    other = progress(9, 2, 1000)
+    other["progress"]["id"] = "other"
+    batches, _ = Ledger(60.0).read(
+        [stage(0, 1, []), progress(0, 1, 4), stage(9, 8, [], query="other"), other]
+    )
+    assert [batch.number for batch in batches] == [0]
+
+
+def test_an_idle_progress_is_no_batch_that_ran() -> None:
+    [batch], _ = Ledger(60.0).read([progress(4, 1, 0, durationMs={"triggerExecution": 5})])
+    assert batch.idle
+
+
+@pytest.mark.parametrize(
+    ("end", "latest", "waiting"),
+    [
+        ({"topic": {"0": 10, "1": 20}}, {"topic": {"0": 15, "1": 22}}, 7),
+        ('{"rows": 5}', '{"rows": 9}', 4),
+        ("17", "19", None),  # the rate source counts seconds
+        (None, None, None),
+        ({"x": "y"}, {"x": "z"}, None),
+    ],
+)
+def test_backlog_is_told_where_offsets_count_rows(end: Any, latest: Any, waiting: float | None) -> None:
+    source = [{"endOffset": end, "latestOffset": latest}]
+    [batch], _ = Ledger(60.0).read([progress(0, 1, 4, sources=source)])
+    assert batch.backlog == waiting
+
+
+def test_what_the_source_was_offered_tells_the_backlog() -> None:
+    ledger = Ledger(60.0, realtime=True)
+    ledger.count_arrivals([(60_000, 0), (70_000, 100)])
+    [batch], _ = ledger.read([progress(0, 2, 20)])  # done at 3.5 s, when 35 rows had come
+    assert batch.backlog == pytest.approx(15)
+
+
+def batch(number: int, started: float, count: float, **more: Any) -> Batch:
+    runs = (
+        StageRun(1, 0.1, 0.1, (("0", 0.1, count),)),
+        StageRun(2, 0.4, 0.5, (("0", 0.1, 30), ("1", 0.3, 10))),
+    )
+    values: dict[str, Any] = {
+        "finished": started + 1.0, "input_rows": count, "backlog": None,
+        "rows": {"in": count, "work": 2 * count},
+        "stages": runs, "parts": {"addBatch": 0.8},
+    }  # fmt: skip
+    return Batch(number, started, **{**values, **more})
+
+
+def window(*batches: Batch, before: Batch | None = None, realtime: bool = False, now: float = 10.0) -> Window:
+    return Window(before, batches, realtime, now)
+
+
+def test_load_is_what_arrived_between_two_triggers_and_throughput_what_was_done() -> None:
+    seen = application(CHAIN, window(batch(1, 2, 40), batch(2, 4, 60), before=batch(0, 0, 7)), 2.0)
+    assert seen.load == {"in": 25.0}  # 100 rows in the 4 s from trigger 0 to trigger 2
+    assert seen.throughput == 25.0
+    assert seen.batch_seconds == 1.0
+    assert seen.batches == 2
+
+
+def test_rows_that_stay_at_the_source_count_as_load() -> None:
+    early, late = batch(0, 0, 10, backlog=0.0), batch(1, 2, 10, backlog=30.0)
+    seen = application(CHAIN, window(late, before=early, now=3.0), 2.0)
+    assert seen.load == {"in": 20.0}
+    assert seen.backlog == 20.0 + 30.0  # a second's arrivals and what the source held back
+
+
+def test_without_a_batch_nothing_is_known() -> None:
+    seen = application(CHAIN, window(), 2.0)
+    assert (seen.load, seen.throughput, seen.lag_seconds) == ({"in": None}, None, None)
+    one = operators(CHAIN, window(), {"in": (0,), "work": (1,)}, {"in": 1, "work": 2}, {}, KIND)
+    assert (one["work"].processed, one["work"].cpu_seconds, one["work"].parallelism) == (None, None, 2)
+
+
+def test_rows_cpu_and_skew_belong_to_the_operator_whose_stage_it_is() -> None:
+    both = window(batch(1, 2, 40), batch(2, 4, 60), before=batch(0, 0, 7))
+    seen = operators(CHAIN, both, {"in": (0,), "work": (1,)}, {}, {}, KIND)
+    assert (seen["in"].processed, seen["in"].emitted) == (100, {"work": 100})
+    assert (seen["work"].processed, seen["work"].parallelism) == (100, 2)
+    assert seen["work"].cpu_seconds == pytest.approx(0.8)
+    assert seen["work"].skew == pytest.approx(1.5)  # 30 of 40 rows in one of two
+
+
+def test_a_plain_scripts_rows_are_those_that_its_stages_read() -> None:
+    bare = window(batch(1, 2, 40, rows={}), before=batch(0, 0, 7, rows={}))
+    seen = operators(CHAIN, bare, {"in": (0,), "work": (1,)}, {}, {}, KIND)
+    assert (seen["in"].processed, seen["work"].processed) == (40, 40)
+
+
+def test_an_operator_that_shares_anothers_stage_costs_nothing_of_its_own() -> None:
+    seen = operators(CHAIN, window(batch(1, 2, 40)), {"in": (0, 1), "work": ()}, {"work": 1}, {}, KIND)
+    assert seen["work"].cpu_seconds == 0.0
+    assert seen["in"].cpu_seconds == pytest.approx(0.5)
+
+
+def test_in_real_time_mode_instances_are_told_with_their_nodes() -> None:
+    live = window(batch(1, 2, 40), before=batch(0, 0, 7), realtime=True)
+    seen = operators(CHAIN, live, {"in": (0,), "work": (1,)}, {}, {"0": "n1", "1": "n2"}, KIND)
+    assert [(one.node, one.utilisation) for one in seen["work"].instances] == [
+        ("n1", pytest.approx(0.4)),
+        ("n2", pytest.approx(1.2)),
+    ]
+
+
+def test_lag_is_the_age_of_the_oldest_row_when_its_batch_was_done() -> None:
+    steady = window(batch(1, 2, 40), batch(2, 4, 60), before=batch(0, 0, 7), now=5.5)
+    assert (
+        application(CHAIN, steady, 2.0).lag_seconds == 3.0
+    )  # came right after trigger 1 at 2 s, done at 5 s
+    stalled = window(batch(1, 2, 40), batch(2, 4, 60), before=batch(0, 0, 7), now=25.0)
+    assert (application(CHAIN, stalled, 2.0).lag_seconds or 0) > 20
+
+
+def test_the_overhead_of_a_stage_is_what_work_does_not_explain() -> None:
+    # in: 0.1 s on one slot of 0.25 cores = 0.4 s; work: 0.4 s on two = 0.8 s; the batch took 2 s
+    slow = batch(1, 2, 40, finished=4.0)
+    assert stage_overhead([slow], 2, 2, KIND) == pytest.approx((2.0 - 1.2) / 2)
+    assert stage_overhead([slow], 3, 2, KIND) is None  # stages that do not match tell nothing
