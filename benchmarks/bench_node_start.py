@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from rheostat.engines.spark.warm import executor_settings, warmed
 from rheostat.infrastructure.local import LocalProvider
-from rheostat.infrastructure.warm import executor_settings, warmed
 from rheostat.model.configuration import NodeKind
 
 USABLE_SECONDS, SLOWEST_RATIO = 15.0, 3.0

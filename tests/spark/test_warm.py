@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from rheostat.infrastructure.warm import executor_settings
+from rheostat.engines.spark.warm import executor_settings
 
 APP = """
 import json, time
 from pyspark.sql import SparkSession
 from rheostat.infrastructure.local import LocalProvider
-from rheostat.infrastructure.warm import executor_settings, warmed
+from rheostat.engines.spark.warm import executor_settings, warmed
 from rheostat.model.configuration import NodeKind
 
 KIND = NodeKind(slots=2, memory_mb=1024)
@@ -75,7 +75,7 @@ SMALL = """
 import sys
 from pyspark.sql import SparkSession
 from rheostat.infrastructure.local import LocalProvider
-from rheostat.infrastructure.warm import BUDGET, executor_settings
+from rheostat.engines.spark.warm import BUDGET, executor_settings
 from rheostat.model.configuration import NodeKind
 
 with LocalProvider() as provider:

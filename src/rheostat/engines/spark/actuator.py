@@ -81,7 +81,7 @@ class Actuator:
         self.monitor.link.ask("executors", total=wanted)
 
         def here() -> bool:
-            hosts = list(self.monitor.nodes_of_executors().values())
+            hosts = [self.machines.of(one) for one in self.monitor.executors if one["ready"]]
             per_node = self.machines.kind.executors
             return len(hosts) >= wanted and all(hosts.count(name) >= per_node for name in added)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from rheostat.engines.spark import janino
+from rheostat.engines.spark import janino, warm
 from rheostat.engines.spark.spec import Spec
 
 
@@ -15,7 +15,11 @@ class Session:
 
     def __init__(self, spec: Spec) -> None:
         builder = SparkSession.builder.appName(spec.name).master(spec.master)
-        for key, value in spec.spark_settings().items():
+        settings = spec.spark_settings()
+        if spec.warms_up:
+            settings |= warm.executor_settings(settings, print)
+        self._warms_up = "spark.plugins" in settings and warm.PLUGIN in settings["spark.plugins"]
+        for key, value in settings.items():
             builder = builder.config(key, value)
         self.spark = builder.getOrCreate()
         context: Any = self.spark.sparkContext
@@ -69,15 +73,20 @@ class Session:
         """From the next batch on, the script's own shuffle of this rank has so many tasks."""
         self._shuffles.put(rank, tasks)
 
+    def listen(self, on: bool) -> None:
+        """Switch the tap off or on again, to see what it costs."""
+        (self._scala.addSparkListener if on else self._scala.removeSparkListener)(self._tap)
+
     def drain(self) -> list[dict[str, Any]]:
         """Everything the tap heard since the last call."""
         heard: list[dict[str, Any]] = json.loads(self._tap.drain())
         return heard
 
     def executors(self) -> list[dict[str, Any]]:
-        """The executors that are registered now."""
+        """The executors that are registered now; `ready` tells whether they are through with warming up."""
         found: list[dict[str, Any]] = json.loads(self._tap.executors())
-        return found
+        ready = warm.warmed(self._jvm) if self._warms_up else {one["id"] for one in found}
+        return [{**one, "ready": one["id"] in ready} for one in found]
 
     def request(self, total: int) -> bool:
         """Ask the cluster manager to keep so many executors; lowering it ends none."""

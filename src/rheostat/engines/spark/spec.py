@@ -10,6 +10,7 @@ SPEC = "driver.json"
 FAILURE = "failure.json"  # why the driver process ended
 PID = "driver.pid"
 LOG = "driver.log"
+WARM_UP = "spark.rheostat.warmUp"  # false: new executors take tasks at once, cold
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,12 @@ class Spec:
     executor_memory_mb: int = 640
     trigger_seconds: float | None = None  # None: as the script says
     settings: Mapping[str, str] = field(default_factory=dict)  # Spark's, beyond ours
+
+    @property
+    def warms_up(self) -> bool:
+        """Whether new executors rehearse before their first task; in Real-Time Mode a task never ends."""
+        on_a_cluster = self.master.startswith("spark://")
+        return on_a_cluster and self.mode == "microbatch" and self.settings.get(WARM_UP) != "false"
 
     def write(self) -> Path:
         """Write it where the driver process will read it."""

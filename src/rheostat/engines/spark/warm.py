@@ -61,7 +61,7 @@ def _joined(stated: str | None, ours: str) -> str:
 
 def _jar() -> Path:
     """The compiled plugin: built on the first call, then kept, by what it was made from."""
-    source = files(__package__).joinpath("Rehearsal.java").read_bytes()
+    source = files(__package__).joinpath("java", "Rehearsal.java").read_bytes()
     jars = spark_home() / "jars"
     made_from = source + "\n".join(sorted(jar.name for jar in jars.glob("spark-*.jar"))).encode()
     jar = _cache() / f"rehearsal-{hashlib.sha256(made_from).hexdigest()[:16]}.jar"

@@ -1,0 +1,75 @@
+"""What monitoring adds to a pipeline's time: the same stages with and without our observe() and listener.
+
+Both in one JVM, in turns, so that the machine's moods hit both; the pipeline is cheap (about 30 microseconds
+of CPU per row), where measuring weighs most.
+"""
+
+import statistics
+import sys
+import tempfile
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from rheostat.engines.spark.application import Application
+from rheostat.engines.spark.session import Session
+from rheostat.engines.spark.spec import Spec
+
+ROWS, BATCHES, SKIPPED, PAIRS, TASKS = 20_000, 14, 3, 7, 2
+MOST = 1.02
+HASHING = "aggregate(sequence(1, 100), value, (hash, i) -> xxhash64(hash, i))"
+
+
+def load(spark: SparkSession) -> DataFrame:
+    source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", ROWS)
+    return source.option("numPartitions", TASKS).load()
+
+
+def work(column: str) -> Any:
+    return lambda rows: rows.withColumn(column, F.expr(HASHING))
+
+
+def seconds(writer: Any, folder: str) -> float:
+    """Time in which the batches did their work, but for the first ones."""
+    query = writer.option("checkpointLocation", tempfile.mkdtemp(dir=folder)).start()
+    while len(query.recentProgress) < BATCHES:
+        query.awaitTermination(1)
+    query.stop()
+    return float(sum(one["durationMs"]["addBatch"] for one in query.recentProgress[SKIPPED:BATCHES])) / 1000
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory(prefix="rheostat-bench-") as folder:
+        spec = Spec("monitoring", "", "local[2]", folder, "", folder)
+        session = Session(spec)
+        app = Application("monitoring")
+        rows = app.source("in", load)
+        for name in ("a", "b", "c"):
+            rows = rows.operator(name, work(name))
+        for name in ("in", "a", "b"):
+            session.set_tasks(name, TASKS)
+        app_rows = app.rows(session.spark)
+        bare = load(session.spark)
+        for name in ("a", "b", "c"):
+            bare = work(name)(bare.repartition(TASKS))
+        found: dict[str, list[float]] = {"without": [], "with": []}
+        print(f"  {PAIRS} pairs of runs, {BATCHES - SKIPPED} batches of {ROWS:,} rows each (seconds)")
+        for _ in range(PAIRS):
+            session.listen(False)
+            found["without"].append(seconds(bare.writeStream.format("noop"), folder))
+            session.listen(True)
+            found["with"].append(seconds(app_rows.writeStream.format("noop"), folder))
+            session.drain()
+            print(f"  without {found['without'][-1]:.2f}   with {found['with'][-1]:.2f}", flush=True)
+        session.spark.stop()
+    ratio = statistics.median(b / a for a, b in zip(found["without"][1:], found["with"][1:], strict=True))
+    good = ratio <= MOST
+    print(
+        f"  with monitoring x{ratio:.3f} (bound x{MOST:g}, without the first pair)  {'ok' if good else 'FAILED'}"
+    )
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
