@@ -3,18 +3,23 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test bench clean
-demo: $(READY)
-	@$(BIN)/rheostat compare --topology wordcount --curve day \
-		--policies static,threshold,occupancy,joint,ds2,multilevel,e2df,elysium,autoscale --out demo
+.PHONY: demo compare test bench clean java
+demo: java
+	@$(BIN)/rheostat demo
 
-test: $(READY)
-	@$(BIN)/python -c 'from rheostat.infrastructure.java import java_version; java_version()' 2>/dev/null || \
-		{ echo "The tests need Java 17 or later: on Debian and Ubuntu, apt install openjdk-17-jre-headless"; exit 2; }
+compare: $(READY)
+	@$(BIN)/rheostat compare --topology wordcount --curve day --out comparison \
+		--policies static,threshold,occupancy,joint,ds2,multilevel,e2df,elysium,autoscale
+
+test: java
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/pytest
+
+java: $(READY)
+	@$(BIN)/python -c 'from rheostat.infrastructure.java import java_version; java_version()' 2>/dev/null || \
+		{ echo "Spark needs Java 17 or later: on Debian and Ubuntu, apt install openjdk-17-jre-headless"; exit 2; }
 
 bench: $(READY)
 	@failed=0; for b in benchmarks/bench_*.py; do echo "== $$b"; $(BIN)/python $$b || failed=1; done; exit $$failed
@@ -29,4 +34,4 @@ $(READY): pyproject.toml
 	@touch $(READY)
 
 clean:
-	rm -rf .venv demo build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv demo comparison .rheostat build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

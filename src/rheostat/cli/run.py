@@ -1,10 +1,12 @@
 """`rheostat run`: a user's own streaming application, kept as large as its load needs."""
 
+import logging
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -99,12 +101,12 @@ def _run(
     )
     check_mode(mode, order.trigger_seconds)
     until = float("inf") if seconds is None else positive("--seconds", seconds)
-    with interruptible(), watched(order, seconds) as watching:
+    with interruptible() as ending, watched(order, seconds) as watching:
         for turn in watching.running.turns(watching.running.clock.now() + until):
             watching.show(turn)
-    console.out.print(
-        f"journal: {order.folder / JOURNAL}; try: rheostat status, rheostat explain", soft_wrap=True
-    )
+    if (journal := order.folder / JOURNAL).exists():
+        console.out.print(f"journal: {journal}; try: rheostat status, rheostat explain", soft_wrap=True)
+    raise typer.Exit(ending.code)
 
 
 def paced(policy: Policy, period: float) -> Policy:
@@ -119,14 +121,49 @@ def positive(option: str, value: float, least: float = 0.001) -> float:
     return value
 
 
+@dataclass
+class Ending:
+    """How a command ends; as for any other, a signal's code is 128 and its number."""
+
+    code: int = 0
+
+
 @contextmanager
-def interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[Ending]:
     """Ctrl-C and SIGTERM end a run in order; a second one does not cut that short."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    ending = Ending()
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        if not ending.code:
+            ending.code = 128 + number
+            raise KeyboardInterrupt
+
+    numbers = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, end) for number in numbers}
     try:
-        yield
+        yield ending
     except KeyboardInterrupt:
         console.fail("interrupted: the run was ended in order")
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Warnings(logging.Handler):
+    """What the parts of a run warn of, a line each: a journal that cannot be written, missing quotas."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        console.fail(record.getMessage())
+
+
+@contextmanager
+def _warned() -> Iterator[None]:
+    logger, handler = logging.getLogger("rheostat"), _Warnings()
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 @dataclass(frozen=True)
@@ -152,7 +189,11 @@ def watched(order: Order, ends_after: float | None) -> Iterator[Watching]:
         if turn.plan.changes or turn.plan.alert:
             console.out.print(f"{turn.plan.decided_at:7.0f} s  {words(turn)}", soft_wrap=True)
 
-    with console.err.status("starting") as status, started(order, status.update, tick) as running:
+    with (
+        _warned(),
+        console.err.status("starting") as status,
+        started(order, status.update, tick) as running,
+    ):
         status.stop()
         title = f"{order.name}: {order.policy_text}, {order.mode}" + (" (dry run)" if order.dry_run else "")
         view = View(title, running.engine, None if ends_after is None else running.clock.now() + ends_after)

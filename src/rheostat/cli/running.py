@@ -1,8 +1,11 @@
 """Puts a run together: nodes, driver process, engine, journal and loop; and takes it apart again."""
 
 import fcntl
+import logging
 import os
+import socket
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -14,8 +17,8 @@ from rheostat.control.clock import SystemClock
 from rheostat.control.guards import Guards
 from rheostat.control.journal import Journal
 from rheostat.control.loop import Loop, Turn
-from rheostat.engines.spark.engine import EndedError, SparkEngine
-from rheostat.engines.spark.link import Link
+from rheostat.engines.spark.engine import SparkEngine
+from rheostat.engines.spark.link import EndedError, Link
 from rheostat.engines.spark.machines import ForeignMachines, LocalMachines, Machines
 from rheostat.engines.spark.spec import Spec
 from rheostat.infrastructure.java import java_version, spark_home
@@ -27,6 +30,7 @@ from rheostat.policies.base import Policy, Start
 
 JOURNAL = "journal.sqlite"
 HEAP_SHARE = 0.6  # of a node's memory, for the heaps of its executors
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -80,17 +84,19 @@ def started(
     """Start everything; on the way out end the application between two batches, then the nodes."""
     java_version()
     spark_home()
-    if not order.script.is_file():
-        raise UserError(f"{order.script}: there is no such script")
+    _check_script(order.script)
     with ExitStack() as stack:
-        stack.enter_context(_alone(order.folder))
-        _check_journal(order)
+        _check_journal(order, stack)
         link = Link.attach(order.folder.absolute()) if order.resume and order.master else None
+        unused = stack.enter_context(ExitStack())  # a run that never began leaves no journal
+        if not order.resume:
+            unused.callback(_remove, order.folder / JOURNAL)
         journal = stack.enter_context(Journal(order.folder / JOURNAL))
         facts, last = journal.facts(), journal.last()
         began_at = float(facts.get("started_at") or time.time()) if order.resume else time.time()
         clock = SystemClock(began_at, on_tick)
-        machines, keep = _machines(order, stack, say)
+        stack.push(lambda _kind, error, _trace: journal.note(Event(clock.now(), "stopped", _why(error))))
+        machines, keep = _machines(order, stack)
         if link is None:
             nodes = max(
                 order.bounds.min_nodes,
@@ -114,9 +120,10 @@ def started(
             loop.resume(last, journal.changed_at(clock.now() - order.guards.memory_seconds))
         engine.begin(_first(order, engine, last))
         journal.describe(_facts(order, engine, began_at))
-        journal.note(Event(clock.now(), "controller", "resumed" if order.resume else "started"))
+        unused.pop_all()
+        by = f"by process {os.getpid()} on {socket.gethostname()}"
+        journal.note(Event(clock.now(), "resumed" if order.resume else "started", by))
         yield Running(order, engine, loop, journal, clock)
-        journal.note(Event(clock.now(), "controller", "stopped"))
 
 
 def _stop_last(links: list[Link]) -> None:
@@ -124,18 +131,20 @@ def _stop_last(links: list[Link]) -> None:
 
 
 def _start_driver(spec: Spec, keep: Callable[[int], None]) -> Link:
-    link = Link.start(spec)
-    keep(link.pid)
-    return link
+    return Link.start(spec, keep)
 
 
-def _machines(
-    order: Order, stack: ExitStack, say: Callable[[str], None]
-) -> tuple[Machines, Callable[[int], None]]:
+def _why(error: BaseException | None) -> str:
+    if error is None:
+        return "at its end"
+    return str(error) if isinstance(error, Exception) else "interrupted"
+
+
+def _machines(order: Order, stack: ExitStack) -> tuple[Machines, Callable[[int], None]]:
     """The nodes, and what ties a process to their life; elsewhere a driver outlives its controller."""
     if order.master:
         return ForeignMachines(order.master, order.kind), lambda _: None
-    provider = stack.enter_context(LocalProvider(warn=say))
+    provider = stack.enter_context(LocalProvider(warn=_logger.warning))
     return LocalMachines(provider, order.kind), provider.keep_session
 
 
@@ -148,7 +157,7 @@ def _spec(order: Order, machines: Machines) -> Spec:
         arguments=order.arguments,
         master=machines.url,
         folder=str(folder),
-        socket=Link.socket_path(),
+        socket=Link.socket_path(machines.scratch),
         checkpoint=order.checkpoint or str(folder / "checkpoint"),
         mode=order.mode,
         slots=max(1, kind.slots // kind.executors),
@@ -182,6 +191,7 @@ def _facts(order: Order, engine: SparkEngine, began_at: float) -> dict[str, Any]
         "mode": order.mode,
         "started_at": began_at,
         "pid": os.getpid(),
+        "host": socket.gethostname(),
         "script": str(order.script),
         "master": order.master or "embedded",
         "nodes": f"{order.bounds.min_nodes}:{order.bounds.max_nodes}",
@@ -190,14 +200,36 @@ def _facts(order: Order, engine: SparkEngine, began_at: float) -> dict[str, Any]
     }
 
 
-def _check_journal(order: Order) -> None:
-    exists = (order.folder / JOURNAL).exists()
-    if exists and not order.resume:
+def _check_script(script: Path) -> None:
+    """A script that cannot be read, or is no Python, is refused before anything starts."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            compile(script.read_bytes(), str(script), "exec")
+    except FileNotFoundError:
+        raise UserError(f"{script}: there is no such script") from None
+    except OSError as error:
+        raise UserError(f"{script}: cannot be read: {error.strerror or error}") from None
+    except SyntaxError as error:
+        raise UserError(f"{script}, line {error.lineno}: {error.msg}") from None
+    except ValueError as error:
+        raise UserError(f"{script}: {error}") from None
+
+
+def _check_journal(order: Order, stack: ExitStack) -> None:
+    """A new run needs a folder without one, --resume a folder with one; either has it for itself."""
+    journal = order.folder / JOURNAL
+    if order.resume and not journal.exists():
+        raise UserError(f"{order.folder} holds no run to resume: leave --resume out, or give its --folder")
+    stack.enter_context(_alone(order.folder))
+    if journal.exists() and not order.resume:
         raise UserError(
             f"{order.folder} holds an earlier run: continue it with --resume, or choose another with --folder"
         )
-    if order.resume and not exists:
-        raise UserError(f"{order.folder} holds no run to resume: leave --resume out, or give its --folder")
+
+
+def _remove(journal: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{journal}{suffix}").unlink(missing_ok=True)
 
 
 @contextmanager

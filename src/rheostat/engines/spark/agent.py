@@ -66,7 +66,7 @@ class _Handler(socketserver.StreamRequestHandler):
         assert isinstance(server, _Server)
         for line in self.rfile:
             answer = _answer(server.host, line)
-            if server.host.closing:
+            if server.host.is_over():
                 return  # a failure would only be that of the session's end
             self.wfile.write(json.dumps(answer).encode() + b"\n")
 

@@ -52,11 +52,8 @@ class Checkpoint:
         return True
 
     def check_owner(self, about: dict[str, Any]) -> None:
-        """Refuse a checkpoint that another topology wrote; note ours in a new one."""
+        """Refuse a checkpoint that another topology wrote; of one without a note Spark checks what it can."""
         if not self._files.exists(self._at(_NOTE)):
-            if self.last_begun() is not None:
-                return  # written without Rheostat: Spark checks what it can
-            self._write(_NOTE, json.dumps(about))
             return
         owner = json.loads(self._read(_NOTE))
         if owner != about:
@@ -64,6 +61,11 @@ class Checkpoint:
                 f"checkpoint {self.location} belongs to {_describe(owner)}, this is {_describe(about)}: "
                 "choose another --checkpoint, or remove it to begin anew"
             )
+
+    def claim(self, about: dict[str, Any]) -> None:
+        """Note in a new checkpoint whose it is; only a run that begins does so."""
+        if not self._files.exists(self._at(_NOTE)) and self.last_begun() is None:
+            self._write(_NOTE, json.dumps(about))
 
     def _batches(self, log: str) -> list[int]:
         folder = self._at(log)

@@ -1,10 +1,13 @@
 """The driver process: `python -m rheostat.engines.spark.driver FILE` runs a script in a session of ours."""
 
+import contextlib
 import json
 import os
 import runpy
+import shutil
 import signal
 import sys
+import traceback
 from pathlib import Path
 from threading import Thread
 from types import FrameType
@@ -18,25 +21,27 @@ from rheostat.model.errors import RheostatError, UserError
 
 
 def main(path: str) -> int:
-    """Run the script until it ends; what went wrong is left in a file for the controller."""
+    """Run the script until it ends; why it ended is left in a file for the controller."""
     spec = Spec.read(Path(path))
-    folder = Path(spec.folder)
     try:
         _run(spec)
-    except (UserError, RheostatError) as error:
-        return _leave(folder, str(error), isinstance(error, UserError))
-    except SystemExit as error:
-        return error.code if isinstance(error.code, int) else 0
     except KeyboardInterrupt:
         return 130
+    except RheostatError as error:
+        return _leave(spec, error)
     except Exception as error:
-        return _leave(folder, f"{type(error).__name__}: {hosting.plain(error)}", False)
-    return 0
+        return _leave(spec, RheostatError(f"{type(error).__name__}: {hosting.plain(error)}"))
+    finally:
+        shutil.rmtree(Path(spec.socket).parent, ignore_errors=True)
+    return _leave(spec, None)
 
 
 def _run(spec: Spec) -> None:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    session = Session(spec)
+    try:
+        session = Session(spec)
+    except Exception as error:  # a setting, a port or a Master that is not there
+        raise UserError(f"Spark does not start: {hosting.plain(error)}") from None
     host = hosting.current = Host(session, spec)
     agent = Agent(host, Path(spec.socket))
 
@@ -45,21 +50,47 @@ def _run(spec: Spec) -> None:
 
     signal.signal(signal.SIGTERM, stop)
     try:
-        sys.argv = [spec.script, *spec.arguments]
-        sys.path.insert(0, str(Path(spec.script).parent))
-        runpy.run_path(spec.script, run_name="__main__")
-        while (query := host.find_query()) is not None and query.isActive:  # a script that only starts them
-            query.awaitTermination()
+        _run_script(spec, host)
+        host.wait()
     finally:
         host.closing = True
         agent.close()
         session.spark.stop()
 
 
-def _leave(folder: Path, message: str, refused: bool) -> int:
-    (folder / FAILURE).write_text(json.dumps({"message": message, "refused": refused}))
-    print(f"rheostat: {message}", file=sys.stderr)
-    return 2 if refused else 1
+def _run_script(spec: Spec, host: Host) -> None:
+    """Run it as Python would; what fails before its query runs is the script's own mistake."""
+    sys.argv = [spec.script, *spec.arguments]
+    sys.path.insert(0, str(Path(spec.script).parent))
+    try:
+        runpy.run_path(spec.script, run_name="__main__")
+    except SystemExit as error:
+        if error.code not in (None, 0):
+            raise RheostatError(f"{spec.script} ended itself: {error.code}") from None
+    except RheostatError:
+        raise
+    except Exception as error:
+        if host.has_run():
+            raise
+        said = f"{type(error).__name__}: {hosting.plain(error)}"
+        raise UserError(f"{spec.script}, line {_line(error, spec.script)}: {said}") from None
+
+
+def _line(error: Exception, script: str) -> int | None:
+    """The line of the script in which an error arose."""
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == script]
+    return lines[-1] if lines else getattr(error, "lineno", None)
+
+
+def _leave(spec: Spec, error: RheostatError | None) -> int:
+    """Say why it ended; None: it was done."""
+    about = {"ended": error is None, "refused": isinstance(error, UserError), "message": str(error or "")}
+    with contextlib.suppress(OSError):  # a full disk
+        (Path(spec.folder) / FAILURE).write_text(json.dumps(about))
+    if error is None:
+        return 0
+    print(f"rheostat: {error}", file=sys.stderr)
+    return 2 if about["refused"] else 1
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from rheostat.analyze.execution import ExecutionModel, Pipelined, Staged
 from rheostat.control.ports import Clock
 from rheostat.engines.spark import measuring
 from rheostat.engines.spark.actuator import Actuator
-from rheostat.engines.spark.link import DriverLostError, Link
+from rheostat.engines.spark.link import DriverLostError, EndedError, Link
 from rheostat.engines.spark.machines import Machines
 from rheostat.engines.spark.monitor import Meter, Monitor
 from rheostat.engines.spark.spec import Spec
@@ -22,15 +22,13 @@ from rheostat.model.topology import Operator, Stream, Topology
 
 FIRST_STAGES_SECONDS = 120.0
 DRIVER_ATTEMPTS = 5
+FIRST_BACKOFF_SECONDS = 1.0
 LONGEST_BACKOFF_SECONDS = 60.0
+HEALTHY_SECONDS = 60.0  # a driver that ran so long starts the back-off anew
 DEFAULT_TRIGGER_SECONDS = 10.0
 FIRST_OVERHEAD_SECONDS = 0.1  # of a stage, until it is measured
 ENDING_SECONDS = 10.0
 OVERHEAD_BATCHES = 10  # that tell the overhead of a stage
-
-
-class EndedError(RheostatError):
-    """The application ended by itself, without an error."""
 
 
 class SparkEngine:
@@ -55,6 +53,7 @@ class SparkEngine:
         self._begun: bool = about["begun"]
         self._parallelism = self._first_parallelism(about)
         self._actuator = Actuator(self.monitor, machines, clock, self.topology, self._realtime)
+        self._backoff, self._driver_started = FIRST_BACKOFF_SECONDS, time.monotonic()
         self.monitor.start = clock.now()
 
     # -- the port ----------------------------------------------------------------------------------------
@@ -103,6 +102,13 @@ class SparkEngine:
 
     def begin(self, wanted: Configuration) -> None:
         """Bring up the first configuration and let the application start in it."""
+        try:
+            self._begin(wanted)
+        except DriverLostError:
+            raise _ending(self.monitor.link) from None
+        self.monitor.start = self.clock.now()
+
+    def _begin(self, wanted: Configuration) -> None:
         self._actuator.prepare(wanted.nodes)
         if not self._begun:
             self._parallelism.update(wanted.parallelism)
@@ -112,7 +118,6 @@ class SparkEngine:
             self._check_begin()
             self.monitor.link.ask("begin", parallelism=self._parallelism)
             self._begun = True
-        self.monitor.start = self.clock.now()
 
     def _check_begin(self) -> None:
         needed = sum(self._parallelism.values())
@@ -176,36 +181,40 @@ class SparkEngine:
             try:
                 about: dict[str, Any] = link.ask("describe")
             except DriverLostError:
-                if not link.alive:
-                    raise link.failure() from None
-                raise
+                raise _ending(link) from None
             if about["steps"] is not None or about["stages"]:
                 return about
-            self.clock.sleep(0.2)
-        raise RheostatError("the script started no streaming query; it must call writeStream...start()")
+            time.sleep(0.2)  # not the clock's: whoever watches would poll
+        raise UserError(
+            f"the script ran no batch within {FIRST_STAGES_SECONDS:g} s: "
+            "it must call writeStream...start(), and its source must have rows"
+        )
 
     def _first_parallelism(self, about: Mapping[str, Any]) -> dict[str, int]:
+        """As it runs: what was set last, before that as planned; the state has what its checkpoint has."""
         self._state_partitions: int | None = about["state_partitions"]
-        tasks = {stage["operator"]: stage["tasks"] for stage in about["stages"]}
-        return {o.name: int(tasks.get(o.name) or o.min_parallelism) for o in self.topology.operators}
+        counts = {stage["operator"]: stage["tasks"] for stage in about["stages"]} | about["parallelism"]
+        if self._state_partitions:
+            counts |= {o.name: self._state_partitions for o in self.topology.operators if o.stateful}
+        return {o.name: int(counts.get(o.name) or o.min_parallelism) for o in self.topology.operators}
 
     def _revive(self, why: str) -> None:
         """Start the driver process again from its checkpoint, later each time."""
         link = self.monitor.link
-        until = time.monotonic() + ENDING_SECONDS
-        while link.alive and time.monotonic() < until:  # one that hangs is ended below
-            time.sleep(0.1)
-        if link.process is not None and link.process.returncode == 0:
-            raise EndedError("the application ended")
-        failure = link.failure()
-        link.kill()
-        if isinstance(failure, UserError) or not self.monitor.recent:  # it never worked
+        failure = _ending(link)
+        link.kill()  # one that hangs
+        if isinstance(failure, UserError | EndedError) or not self.monitor.recent:  # it never worked
             raise failure
-        spec = replace(link.spec, socket=Link.socket_path())
-        for attempt in range(DRIVER_ATTEMPTS):
-            self.monitor.note(self.clock.now(), "driver", f"{why} ({failure}); it starts again")
-            self.clock.sleep(min(LONGEST_BACKOFF_SECONDS, 2.0**attempt))
+        if time.monotonic() - self._driver_started > HEALTHY_SECONDS:
+            self._backoff = FIRST_BACKOFF_SECONDS
+        for _ in range(DRIVER_ATTEMPTS):
+            told = f"{why} ({failure}); it starts again in {self._backoff:g} s"
+            self.monitor.note(self.clock.now(), "driver", told)
+            time.sleep(self._backoff)  # not the clock's: whoever watches would poll
+            self._backoff = min(LONGEST_BACKOFF_SECONDS, 2 * self._backoff)
+            self._driver_started = time.monotonic()
             try:
+                spec = replace(link.spec, socket=Link.socket_path(self._machines.scratch))
                 self.monitor.another(self._start(spec))
                 self._describe()
                 self.monitor.link.ask("begin", parallelism=self._parallelism)
@@ -215,6 +224,14 @@ class SparkEngine:
             except RheostatError as error:
                 failure = error
         raise RheostatError(f"the driver does not start any more: {failure}")
+
+
+def _ending(link: Link) -> RheostatError:
+    """Wait for the end of a driver that answers no more; why it ended."""
+    until = time.monotonic() + ENDING_SECONDS
+    while link.alive and time.monotonic() < until:
+        time.sleep(0.05)
+    return link.failure()
 
 
 def topology(name: str, about: Mapping[str, Any]) -> Topology:

@@ -35,14 +35,14 @@ class Host:
         self.session, self.spec = session, spec
         self.app: Application | None = None
         self.query: StreamingQuery | None = None
-        self.stopping = False
         self.closing = False  # the session is going
         self.restarts = 0
         self.lock = RLock()  # held while the query is being replaced
-        self._begin = Event()
+        self._begin, self._stop = Event(), Event()
         self._parallelism: dict[str, int] = {}
         self._notes: list[dict[str, Any]] = []
         self._stages: tuple[str, list[stages.Stage]] | None = None
+        self._told_of_others = False
         self._arrived: deque[tuple[int, float]] = deque(maxlen=10_000)
 
     # -- what runs ---------------------------------------------------------------------------------------
@@ -51,7 +51,8 @@ class Host:
         """Check an application of the Topology API and, from the controller's word on, run it."""
         modes.check_mode(self.spec.mode, self.spec.trigger_seconds)
         self._check_plan(app)
-        self._check_owner(app)
+        checkpoint = Checkpoint(self.session.spark, self.spec.checkpoint)
+        checkpoint.check_owner(self._owner(app))
         self.app = app  # from here on the controller can see it
         if app.arrived is not None:
             Thread(target=self._count_arrivals, args=(app.arrived,), name="arrivals", daemon=True).start()
@@ -59,6 +60,7 @@ class Host:
         with self.lock:
             if self.stopping:
                 return
+            checkpoint.claim(self._owner(app))
             self._prepare(app)
             try:
                 self.start()
@@ -67,9 +69,34 @@ class Host:
         self._supervise()
 
     def begin(self, parallelism: Mapping[str, int]) -> None:
-        """Start the query: the nodes that it needs are there."""
+        """Start the query: the nodes that it needs are there. A plain script's runs already."""
         self._parallelism = dict(parallelism)
+        if self.app is None:
+            self.set_parallelism(parallelism)
         self._begin.set()
+
+    def wait(self) -> None:
+        """Wait for a script's queries, if it only starts them; one that has none is a mistake."""
+        while not self.stopping and (query := self.find_query()) is not None and query.isActive:
+            query.awaitTermination()
+        if not self.stopping and not self.has_run():
+            raise UserError("the script started no streaming query: it must call writeStream...start()")
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was told to end."""
+        return self._stop.is_set()
+
+    def has_run(self) -> bool:
+        """Whether there ever was a query; a short one may have ended before anybody looked."""
+        if self.app is not None or self.find_query() is not None:
+            return True
+        return any(event.get("event") == "query started" for event in self.session.drain())
+
+    def is_over(self) -> bool:
+        """Whether Spark itself is stopped, by us, by the script or by its Master."""
+        context: Any = self.session.spark.sparkContext
+        return self.closing or context._jsc is None or bool(context._jsc.sc().isStopped())
 
     @property
     def trigger_seconds(self) -> float:
@@ -111,10 +138,10 @@ class Host:
                 "stateful operators of one query share one parallelism: give them the same bounds"
             )
 
-    def _check_owner(self, app: Application) -> None:
+    def _owner(self, app: Application) -> dict[str, Any]:
+        """What a checkpoint is tied to."""
         stateful = [step.name for step in app.steps if step.stateful]
-        about = {"name": app.name, "mode": self.spec.mode, "source": app.steps[0].name, "stateful": stateful}
-        Checkpoint(self.session.spark, self.spec.checkpoint).check_owner(about)
+        return {"name": app.name, "mode": self.spec.mode, "source": app.steps[0].name, "stateful": stateful}
 
     def _prepare(self, app: Application) -> None:
         """Set every operator's parallelism before the first batch; the state's is what the checkpoint has."""
@@ -132,32 +159,47 @@ class Host:
 
     def _supervise(self) -> None:
         """Wait for the query's end; one that died is started again, later each time."""
-        backoff, attempts = FIRST_BACKOFF_SECONDS, 0
+        backoff, attempts, worked = FIRST_BACKOFF_SECONDS, 0, False
         while True:
             query, began = self.query, time.monotonic()
             why = _wait(query)
+            worked = worked or _has_finished_a_batch(query)
             with self.lock:
                 if self.query is not query:
                     continue  # it was replaced
                 if self.stopping or why is None:
                     return
-                attempts = 0 if self._finished_a_batch(query) else attempts + 1
-            if attempts >= START_ATTEMPTS:
+            attempts += 1
+            if self.is_over():
+                raise RheostatError(f"Spark stopped: {why}")
+            if attempts >= START_ATTEMPTS and not worked:
                 raise RheostatError(f"the query does not start: {why}")
             if time.monotonic() - began > HEALTHY_SECONDS:
                 backoff = FIRST_BACKOFF_SECONDS
+            backoff = self._start_again(why, backoff)
+
+    def _start_again(self, why: str | None, backoff: float) -> float:
+        """Start a query that died, after a while; returns how long to wait the next time."""
+        while why is not None:
             self.note("query", f"died: {why}; it starts again in {backoff:g} s")
-            time.sleep(backoff)
+            self._stop.wait(backoff)
             backoff = min(LONGEST_BACKOFF_SECONDS, 2 * backoff)
             with self.lock:
                 if self.stopping:
-                    return
+                    return backoff
                 self.restarts += 1
-                self.start()
+                why = self._try_to_start()
+        return backoff
 
-    @staticmethod
-    def _finished_a_batch(query: StreamingQuery | None) -> bool:
-        return query is not None and query.lastProgress is not None
+    def _try_to_start(self) -> str | None:
+        """Start it; why not, if that fails, for then it may work later."""
+        try:
+            self.start()
+        except Exception as error:
+            if self.is_over():
+                raise
+            return plain(error)
+        return None
 
     # -- what a controller asks --------------------------------------------------------------------------
 
@@ -180,6 +222,7 @@ class Host:
             "steps": None if self.app is None else [_step(step) for step in self.app.steps],
             "trigger_seconds": self.trigger_seconds if self.app else None,
             "begun": self._begin.is_set(),
+            "parallelism": self._parallelism,
             "state_partitions": self._state_partitions(),
             "run": None if query is None else str(query.runId),
             "stages": [stage.as_json() for stage in self._read_stages(query)],
@@ -188,6 +231,7 @@ class Host:
     def report(self) -> dict[str, Any]:
         """Everything that happened since the last report."""
         query = self.find_query()
+        self._tell_of_others(query)
         notes, self._notes = self._notes, []
         return {
             "events": [*self.session.drain(), *notes],
@@ -202,16 +246,15 @@ class Host:
 
     def set_parallelism(self, targets: Mapping[str, int]) -> None:
         """Change stateless operators from the next batch on."""
+        self._parallelism.update(targets)
         if self.app is None:
-            ranks = {stage.operator: stage.shuffle for stage in self._read_stages(self.find_query())}
+            query = self.find_query()
+            ranks = {stage.operator: stage.shuffle for stage in self._read_stages(query)}
             for name, count in targets.items():
-                if (rank := ranks.get(name)) is not None:
-                    self.session.set_shuffle(rank, count)
+                if query is not None and (rank := ranks.get(name)) is not None:
+                    self.session.set_shuffle(str(query.id), rank, count)
             return
-        before = {
-            step.name: previous.name
-            for previous, step in zip(self.app.steps, self.app.steps[1:], strict=False)
-        }
+        before = {step.name: previous.name for previous, step in pairwise(self.app.steps)}
         for name, count in targets.items():
             self.session.set_tasks(before[name], count)
 
@@ -222,20 +265,39 @@ class Host:
 
     def find_query(self) -> StreamingQuery | None:
         """The query; a plain script's is the first that it started and that still runs."""
-        if self.app is None and (self.query is None or not self.query.isActive):
-            active = self.session.spark.streams.active
+        if self.app is None and (self.query is None or not self.query.isActive) and not self.is_over():
+            active = self._active()
             self.query = active[0] if active else self.query
         return self.query
 
+    def _active(self) -> list[StreamingQuery]:
+        """The queries that run, in the order in which they were started: that of their threads."""
+        queries: list[Any] = self.session.spark.streams.active
+        return sorted(queries, key=lambda q: int(q._jsq.streamingQuery().queryExecutionThread().getId()))
+
+    def _tell_of_others(self, query: StreamingQuery | None) -> None:
+        """Only one query is scaled: say so once where there are more."""
+        if self.app is not None or self._told_of_others or query is None:
+            return
+        others = len(self._active()) - 1
+        if others > 0:
+            self._told_of_others = True
+            name = query.name or f"the first, {query.id}"
+            self.note(
+                "query", f"the script runs {others + 1} queries: {name} is scaled, others stay as they are"
+            )
+
     def stop(self) -> None:
         """End the application at a batch boundary."""
-        self.stopping = True
+        self._stop.set()
         self._begin.set()
         with self.lock:
             query = self.find_query()
             if query is not None and query.isActive:
                 self.wait_for_boundary()
                 query.stop()
+            for other in [] if self.app or self.is_over() else self._active():
+                other.stop()
 
     def wait_for_boundary(self) -> None:
         """Return in the pause between two batches, or right after one when there is no pause."""
@@ -274,9 +336,10 @@ def run(app: Application) -> None:
 
 
 def plain(error: Exception) -> str:
-    """What a Spark error says, in one line, without its plan, its place in the SQL and its ids."""
-    text = " ".join(str(error).split()).partition("terminated with exception: ")
-    said = text[2] or text[0]
+    """What a Spark error says, in one line, without its stack, its plan, its place in the SQL and its ids."""
+    java = str(error).partition("\n: ")  # Py4J names the call first
+    said = " ".join((java[2] or java[0]).partition("\n\tat ")[0].split())
+    said = said.partition("terminated with exception: ")[2] or said
     for mark in (" SQLSTATE", " == SQL", " === Streaming Query"):
         said = said.partition(mark)[0]
     return said[:300]
@@ -291,6 +354,10 @@ def _wait(query: StreamingQuery | None) -> str | None:
     except StreamingQueryException as error:
         return plain(error)
     return None
+
+
+def _has_finished_a_batch(query: StreamingQuery | None) -> bool:
+    return query is not None and query.lastProgress is not None
 
 
 def _batch(query: StreamingQuery) -> int | None:

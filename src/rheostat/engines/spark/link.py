@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from rheostat.engines.spark.spec import FAILURE, LOG, PID, SPEC, Spec
 from rheostat.infrastructure import keeper
 from rheostat.model.errors import RheostatError, UserError
@@ -21,10 +23,15 @@ from rheostat.model.errors import RheostatError, UserError
 START_SECONDS = 90.0
 ANSWER_SECONDS = 60.0
 STOP_SECONDS = 30.0
+_MODULE = "rheostat.engines.spark.driver"
 
 
 class DriverLostError(RheostatError):
     """The driver process is gone or does not answer."""
+
+
+class EndedError(RheostatError):
+    """The application ended by itself, without an error."""
 
 
 class Link:
@@ -37,30 +44,31 @@ class Link:
         self._file: Any = None
 
     @staticmethod
-    def socket_path() -> str:
-        """A place for the socket: paths of sockets are short, those of users are not."""
-        return str(Path(tempfile.mkdtemp(prefix="rheostat-")) / "driver")
+    def socket_path(scratch: Path | None = None) -> str:
+        """A place for the socket, alone in its folder: paths of sockets are short, those of users are not."""
+        return str(Path(tempfile.mkdtemp(prefix="rheostat-", dir=scratch)) / "driver")
 
     @classmethod
-    def start(cls, spec: Spec, on_tick: Callable[[], None] = lambda: None) -> "Link":
-        """Start a driver process and wait until it answers."""
+    def start(cls, spec: Spec, keep: Callable[[int], None] = lambda _: None) -> "Link":
+        """Start a driver process, tell whoever shall end it with us, and wait until it answers."""
         folder = Path(spec.folder)
         (folder / FAILURE).unlink(missing_ok=True)
         path = spec.write()
         with (folder / LOG).open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "rheostat.engines.spark.driver", str(path)],
+                [sys.executable, "-m", _MODULE, str(path)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
+                env=_environment(spec),
                 start_new_session=True,
             )
-        (folder / PID).write_text(str(process.pid))
         link = cls(spec, process.pid)
         link.process = process
         try:
-            link._wait_for_answer(on_tick)
+            keep(process.pid)
+            (folder / PID).write_text(str(process.pid))
+            link._wait_for_answer()
         except BaseException:
             link.kill()
             raise
@@ -68,11 +76,17 @@ class Link:
 
     @classmethod
     def attach(cls, folder: Path) -> "Link | None":
-        """Find the driver process that an earlier controller left running, if it still answers."""
+        """Find the driver process that an earlier controller left running; one that hangs is ended."""
         try:
             link = cls(Spec.read(folder / SPEC), int((folder / PID).read_text()))
+        except (OSError, ValueError):
+            return None
+        if not link.alive:
+            return None
+        try:
             link.ask("describe")
-        except (OSError, ValueError, RheostatError):
+        except RheostatError:
+            link.kill()
             return None
         return link
 
@@ -81,7 +95,11 @@ class Link:
         """Whether the process still runs."""
         if self.process is not None:
             return self.process.poll() is None
-        return Path(f"/proc/{self.pid}").exists()
+        try:  # not our child: what died may be a zombie of somebody's, and its number another's by now
+            process = psutil.Process(self.pid)
+            return process.status() != psutil.STATUS_ZOMBIE and _MODULE in process.cmdline()
+        except psutil.Error:
+            return False
 
     def ask(self, what: str, timeout: float = ANSWER_SECONDS, **about: Any) -> Any:
         """Send a request and wait for its answer; what the driver refuses is a UserError."""
@@ -110,8 +128,16 @@ class Link:
         try:
             left = json.loads((folder / FAILURE).read_text())
         except (OSError, ValueError):
-            return RheostatError(f"the driver process ended; its log is {folder / LOG}")
+            return RheostatError(f"the driver process {self._end()}; its log is {folder / LOG}")
+        if left["ended"]:
+            return EndedError("the application ended")
         return (UserError if left["refused"] else RheostatError)(left["message"])
+
+    def _end(self) -> str:
+        code = None if self.process is None else self.process.poll()
+        if self.alive:
+            return "does not answer"
+        return f"was killed by signal {-code}" if code is not None and code < 0 else "ended"
 
     def stop(self) -> None:
         """End the application between two batches, then its process."""
@@ -134,7 +160,7 @@ class Link:
         """SIGKILL, as the operating system does it when memory runs out; tests and chaos use it."""
         os.killpg(self.pid, signal.SIGKILL)
 
-    def _wait_for_answer(self, on_tick: Callable[[], None]) -> None:
+    def _wait_for_answer(self) -> None:
         until = time.monotonic() + START_SECONDS
         while time.monotonic() < until:
             if not self.alive:
@@ -142,7 +168,6 @@ class Link:
             with contextlib.suppress(DriverLostError):
                 self.ask("describe")
                 return
-            on_tick()
             time.sleep(0.1)
         raise RheostatError(
             f"the driver did not start within {START_SECONDS:g} s; see {self.spec.folder}/{LOG}"
@@ -160,3 +185,14 @@ class Link:
                 with contextlib.suppress(OSError):
                     thing.close()
         self._file = self._socket = None
+
+
+def _environment(spec: Spec) -> dict[str, str]:
+    """The driver's: its scratch files lie beside its socket, so that they go with it, however it ends."""
+    address = spec.spark_settings().get("spark.driver.bindAddress")
+    return {
+        "SPARK_LOCAL_DIRS": str(Path(spec.socket).parent),
+        **os.environ,
+        **({"SPARK_LOCAL_IP": address} if address else {}),
+        "PYSPARK_PYTHON": sys.executable,
+    }

@@ -1,6 +1,7 @@
 """The nodes under an application: ours to start and end, or Workers of a cluster that somebody else runs."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -15,6 +16,7 @@ class Machines(Protocol):
 
     url: str
     kind: NodeKind
+    scratch: Path | None  # goes when the nodes go; None: they are not ours
 
     def names(self) -> tuple[str, ...]:
         """Oldest first."""
@@ -43,6 +45,7 @@ class LocalMachines:
 
     def __init__(self, provider: LocalProvider, kind: NodeKind) -> None:
         self.provider, self.kind, self.url = provider, kind, provider.url
+        self.scratch: Path | None = provider.folder
 
     def names(self) -> tuple[str, ...]:
         return tuple(node.name for node in self.provider.nodes())
@@ -82,6 +85,7 @@ class ForeignMachines:
 
     def __init__(self, url: str, kind: NodeKind) -> None:
         self.url, self.kind = url, kind
+        self.scratch: Path | None = None
         self._seen: dict[str, None] = {}
 
     def names(self) -> tuple[str, ...]:

@@ -69,9 +69,9 @@ class Session:
             names[index] = key
         self._keys.put(after, names)
 
-    def set_shuffle(self, rank: int, tasks: int) -> None:
+    def set_shuffle(self, query: str, rank: int, tasks: int) -> None:
         """From the next batch on, the script's own shuffle of this rank has so many tasks."""
-        self._shuffles.put(rank, tasks)
+        self._shuffles.put(f"{query}/{rank}", tasks)
 
     def listen(self, on: bool) -> None:
         """Switch the tap off or on again, to see what it costs."""

@@ -21,7 +21,7 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 public class LiveParallelism extends org.apache.spark.sql.catalyst.rules.Rule {
   public final ConcurrentHashMap tasks = new ConcurrentHashMap();  // observe's name -> tasks of what follows it
   public final ConcurrentHashMap keys = new ConcurrentHashMap();  // observe's name -> columns that stay together
-  public final ConcurrentHashMap shuffles = new ConcurrentHashMap();  // a script's own shuffle, from below -> tasks
+  public final ConcurrentHashMap shuffles = new ConcurrentHashMap();  // query/a script's own shuffle, from below -> tasks
 
   public TreeNode apply(TreeNode plan) {
     LogicalPlan bare = (LogicalPlan) ((LogicalPlan) plan).transformUp(new Change(this, false));
@@ -56,7 +56,9 @@ public class LiveParallelism extends org.apache.spark.sql.catalyst.rules.Rule {
   }
 
   Object resize(LogicalPlan shuffle) {
-    Object count = shuffles.isEmpty() ? null : shuffles.get(Integer.valueOf(rank(shuffle)));
+    if (shuffles.isEmpty() || !shuffle.isStreaming()) return shuffle;  // what foreachBatch does is the script's own
+    String query = org.apache.spark.SparkContext.getOrCreate().getLocalProperty("sql.streaming.queryId");
+    Object count = shuffles.get(query + "/" + rank(shuffle));
     if (count == null) return shuffle;
     int wanted = ((Integer) count).intValue();
     if (shuffle instanceof Repartition) {

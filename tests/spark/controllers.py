@@ -1,0 +1,251 @@
+"""Runs `rheostat run` as a user does, as a process of its own, and looks at all that it leaves."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psutil
+
+from rheostat.cli.running import JOURNAL
+from rheostat.control.journal import Journal
+from rheostat.control.loop import Turn
+from rheostat.control.reading import JournalReader
+from rheostat.infrastructure import keeper
+from rheostat.model.errors import RheostatError
+from rheostat.model.observation import Event
+from tests.cli.commands import RHEOSTAT
+
+from .support import APPS
+
+LIMIT_SECONDS = 120.0
+T = TypeVar("T")
+POLICY = """
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from rheostat.policies.base import Info, Policy, hold, wish
+
+@dataclass(frozen=True)
+class Told(Policy):
+    by: str = ""  # a file
+    info = Info("told", "all", "reactive", "whoever writes the file")
+
+    def propose(self, situation, memory):
+        memory = {"asked": memory.get("asked", 0) + 1}
+        if not Path(self.by).exists():
+            return hold(situation, "nothing was told"), memory
+        told = json.loads(Path(self.by).read_text())
+        if "fail" in told:
+            raise ValueError(told["fail"])
+        now = situation.configuration
+        wanted = {**now.parallelism, **told.get("parallelism", {})}
+        return wish(situation, wanted, "told so", nodes=told.get("nodes", now.nodes)), memory
+"""
+
+
+def eventually(look: Callable[[], T], what: str = "", seconds: float = LIMIT_SECONDS) -> T:
+    """Look until there is something; the limit is for a machine that is very busy."""
+    until = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < until, f"not within {seconds:g} s: {what}"
+        time.sleep(0.1)
+    return found
+
+
+def install(folder: Path) -> Path:
+    """Install a third party's policy, `told(by=FILE)`, as pip would; returns what PYTHONPATH needs."""
+    about = folder / "told-1.0.dist-info"
+    about.mkdir(parents=True)
+    (folder / "told.py").write_text(POLICY)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: told\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[rheostat.policies]\ntold = told:Told\n")
+    return folder
+
+
+class Controller:
+    """One `rheostat run` and the processes, groups and files that come with it."""
+
+    def __init__(self, place: Path, script: str | Path, *arguments: str, options: str = "") -> None:
+        self.place, self.folder = place, place / "run"
+        self.script = script if isinstance(script, Path) else APPS / f"{script}.py"
+        self.arguments, self.options = arguments, options
+        self.wishes, self.mark = place / "wishes.json", uuid.uuid4().hex
+        self.temporary = Path(tempfile.mkdtemp(prefix="t"))  # short, for sockets
+        self.packages = place / "packages"
+        if not self.packages.exists():
+            install(self.packages)
+        self.process: subprocess.Popen[str] | None = None
+        self.group = ""
+
+    def start(self, *more: str) -> "Controller":
+        """Start it; `more` are further options."""
+        told = ["--policy", f"told(by={self.wishes})", "--period", "1", "--cooldown", "0"]
+        node = ["--node", "cores=1,slots=2,memory_mb=1024"]
+        command = [RHEOSTAT, "run", *told, *node, *self.options.split(), *more, "--folder", str(self.folder)]
+        with self._told("out").open("w") as out, self._told("err").open("w") as err:
+            self.process = subprocess.Popen(
+                [*command, str(self.script), *self.arguments],
+                cwd=self.place,
+                env=self._environment(),
+                stdout=out,
+                stderr=err,
+                text=True,
+                start_new_session=True,
+            )
+        self.group = f"rheostat-{self.process.pid}-"
+        return self
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "PYTHONPATH": str(self.packages),
+            "RHEOSTAT_TEST": self.mark,  # all that it starts can be told by it
+            "TMPDIR": str(self.temporary),
+            "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={self.temporary}",
+            "COLUMNS": "200",
+        }
+
+    def _told(self, stream: str) -> Path:
+        return self.place / f"std{stream}"
+
+    @property
+    def out(self) -> str:
+        return self._told("out").read_text()
+
+    @property
+    def err(self) -> str:
+        return self._told("err").read_text()
+
+    def send(self, number: signal.Signals) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def end(self, number: signal.Signals | None = None) -> int:
+        """Send a signal, or none; the exit code."""
+        assert self.process is not None
+        if number is not None:
+            self.process.send_signal(number)
+        return self.process.wait(timeout=LIMIT_SECONDS)
+
+    def refused(self, *more: str) -> str:
+        """Start it and see it refused: exit code 2, one line on stderr, nothing on stdout, nothing left."""
+        assert self.start(*more).end() == 2, self.err
+        assert (self.out, len(self.err.splitlines())) == ("", 1), self.err
+        assert self.err.startswith("rheostat: ")
+        return self.err
+
+    def wait_for(self, look: Callable[[], T], what: str = "") -> T:
+        """Look until there is something, while the controller runs."""
+
+        def alive() -> T:
+            assert self.process is not None
+            assert self.process.poll() is None, f"it ended with {self.process.poll()}: {self.err}"
+            return look()
+
+        try:
+            return eventually(alive, what)
+        except AssertionError as error:
+            log = self.folder / "driver.log"
+            tail = log.read_text(errors="replace")[-1500:] if log.exists() else ""
+            raise AssertionError(f"{error}\n{self.err}\n{self.events()[-8:]}\n{tail}") from None
+
+    # -- what its journal says ---------------------------------------------------------------------------
+
+    def read(self, look: Callable[[JournalReader], T]) -> T | None:
+        try:
+            with Journal.read(self.folder / JOURNAL) as journal:
+                return look(journal)
+        except RheostatError:
+            return None  # it is not there yet
+
+    def last(self) -> Turn | None:
+        return self.read(lambda journal: journal.last())
+
+    def turns(self) -> list[Turn]:
+        return self.read(lambda journal: list(journal.turns())) or []
+
+    def events(self) -> list[Event]:
+        return self.read(lambda journal: journal.events()) or []
+
+    def facts(self) -> dict[str, Any]:
+        return self.read(lambda journal: journal.facts()) or {}
+
+    def wait_for_turns(self, count: int) -> list[Turn]:
+        """So many turns more that saw a batch."""
+        first = self.last()
+        number = first.number if first else 0
+
+        def seen() -> list[Turn]:
+            fresh = [turn for turn in self.turns() if turn.number > number]
+            full = [turn for turn in fresh if turn.observation.application.batches]
+            return full if len(full) >= count else []
+
+        return self.wait_for(seen, f"{count} turns after {number}")
+
+    def wait_for_event(self, kind: str, text: str, since: float = float("-inf")) -> Event:
+        def heard() -> Event | None:
+            found = [e for e in self.events() if e.kind == kind and text in e.text and e.at >= since]
+            return found[0] if found else None
+
+        event = self.wait_for(heard, f"event {kind}: {text}")
+        assert event is not None
+        return event
+
+    # -- what it holds -----------------------------------------------------------------------------------
+
+    @property
+    def driver(self) -> int:
+        return int((self.folder / "driver.pid").read_text())
+
+    def processes(self) -> list[psutil.Process]:
+        """All that it started, whoever their parents are by now."""
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if process.environ().get("RHEOSTAT_TEST") == self.mark:
+                    found.append(process)
+        return found
+
+    def groups(self) -> list[Path]:
+        roots = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/cpu"))
+        return [path for root in roots for path in root.glob(f"{self.group}*")]
+
+    def left(self) -> list[str]:
+        """Whatever is still there of it, besides its folder."""
+        files = [str(path) for path in self.temporary.iterdir()]
+        return [*map(str, self.processes()), *map(str, self.groups()), *files]
+
+    def is_at_a_boundary(self) -> bool:
+        """Whether every batch that was begun is committed."""
+        logs = (self.folder / "checkpoint" / log for log in ("offsets", "commits"))
+        begun, committed = ({f.name for f in log.iterdir() if f.name.isdigit()} for log in logs)
+        return max(map(int, begun)) == max(map(int, committed))
+
+    def clear(self) -> None:
+        """End whatever a failed test left."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        with contextlib.suppress(OSError, ValueError):
+            keeper.end_session(self.driver)
+        with contextlib.suppress(AssertionError):
+            eventually(lambda: not self.processes(), seconds=20)
+        shutil.rmtree(self.temporary, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def controller(place: Path, script: str | Path, *arguments: str, options: str = "") -> Iterator[Controller]:
+    """A `rheostat run` that is not started yet; nothing of it outlives the test."""
+    made = Controller(place, script, *arguments, options=options)
+    try:
+        yield made
+    finally:
+        made.clear()

@@ -1,0 +1,263 @@
+"""`rheostat run` as a user runs it: unchanged scripts, their journals, and every way in which a run ends."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rheostat.cli.journals import title
+from rheostat.infrastructure.local import LocalProvider
+from rheostat.model.configuration import NodeKind
+from rheostat.model.decision import Status
+from tests.cli.commands import RHEOSTAT, refused
+
+from .controllers import Controller, controller, eventually
+from .support import application, observe_batches, plan
+from .test_rescale import check_totals
+
+KIND = NodeKind(cores=1.0, slots=2, memory_mb=1024.0)
+
+
+# -- a plain script on the embedded cluster; each test goes on where the last one stopped -----------------
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
+    place = tmp_path_factory.mktemp("plain")
+    with controller(place, "plain", str(place / "run"), "50", options="--nodes 1:2") as run:
+        yield run.start()
+
+
+def test_the_stages_of_an_unchanged_script_are_discovered_and_named(plain: Controller) -> None:
+    turn = plain.wait_for_turns(2)[-1]
+    assert turn.outcome.configuration.parallelism == {"1-scan": 1, "2-project": 2, "3-aggregate": 3}
+    assert turn.observation.application.load["1-scan"] == pytest.approx(50, rel=0.5)
+    facts = plain.facts()
+    assert plain.process is not None
+    assert (facts["application"], facts["mode"], facts["pid"]) == ("plain", "microbatch", plain.process.pid)
+    assert facts["policy"] == f"told(by={plain.wishes})"
+    assert plain.events()[0].kind in ("started", "executor added", "query started")
+    assert "started" in {event.kind for event in plain.events()}
+
+
+def test_its_shuffle_and_its_nodes_change_live_and_its_state_stays(plain: Controller) -> None:
+    plain.wishes.write_text(json.dumps({"parallelism": {"2-project": 4}, "nodes": 2}))
+    turn = plain.wait_for(
+        lambda: next((turn for turn in plain.turns() if turn.outcome.status is not Status.UNCHANGED), None)
+    )
+    assert turn is not None and turn.outcome.status is Status.APPLIED, turn and turn.outcome.reason
+    seen = plain.wait_for_turns(1)[-1]
+    assert seen.outcome.configuration.nodes == len(seen.observation.nodes) == 2
+    counts = {name: measures.parallelism for name, measures in seen.observation.operators.items()}
+    assert counts == {"1-scan": 1, "2-project": 4, "3-aggregate": 3}
+    assert sum(event.kind == "query started" for event in plain.events()) == 1  # it never stopped
+
+
+def test_a_policy_that_fails_holds_with_an_alert_and_the_run_goes_on(plain: Controller) -> None:
+    plain.wishes.write_text(json.dumps({"fail": "a third party's mistake"}))
+    alert = plain.wait_for(lambda: plain.read(lambda journal: journal.alerts()))
+    assert alert is not None and "ValueError: a third party's mistake" in alert[-1].text
+    plain.wishes.unlink()
+    assert plain.wait_for_turns(2)[-1].plan.alert is None
+    assert "ALERT" in plain.out
+
+
+def test_a_query_that_dies_starts_again_from_its_checkpoint_with_the_same_parallelism(
+    plain: Controller,
+) -> None:
+    trap = plain.folder / "trap"
+    trap.touch()
+    event = plain.wait_for_event("driver", "fell into the trap")
+    trap.unlink()
+    assert "starts again in 1 s" in event.text
+    plain.wait_for(lambda: sum(event.kind == "query started" for event in plain.events()) >= 2)
+    seen = plain.wait_for_turns(2)[-1]
+    assert seen.observation.operators["2-project"].parallelism == 4
+    assert seen.outcome.configuration.nodes == 2
+
+
+def test_a_second_controller_of_the_same_folder_is_refused(
+    plain: Controller, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = refused(capsys, "run", "--folder", str(plain.folder), str(plain.script))
+    assert "another controller runs" in told
+    assert plain.process is not None and plain.process.poll() is None
+
+
+def test_status_and_explain_read_its_journal(plain: Controller) -> None:
+    assert "plain" in title(plain.facts())
+    for command in ("status", "explain"):
+        done = os.popen(f"{RHEOSTAT} {command} --journal {plain.folder}/journal.sqlite")
+        told = done.read()
+        assert done.close() is None
+        assert "told so" in told
+
+
+def test_everything_vanishes_when_the_controller_is_killed(plain: Controller) -> None:
+    assert plain.groups() and len(plain.processes()) >= 6
+    plain.end(signal.SIGKILL)
+    eventually(lambda: not plain.left(), "nothing left", seconds=30)
+
+
+def test_an_earlier_run_is_continued_only_on_request(
+    plain: Controller, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = refused(capsys, "run", "--folder", str(plain.folder), str(plain.script))
+    assert "holds an earlier run" in told
+    before = plain.last()
+    assert before is not None
+    plain.start("--resume")
+    seen = plain.wait_for_turns(1)[0]
+    assert seen.number > before.number
+    assert seen.memory["asked"] > before.memory["asked"]
+    assert seen.outcome.configuration == before.outcome.configuration
+    assert "resumed" in {event.kind for event in plain.events()}
+
+
+def test_ctrl_c_ends_it_in_order_and_nothing_was_lost_or_doubled(plain: Controller) -> None:
+    plain.wait_for_turns(1)
+    plain.send(signal.SIGINT)
+    plain.send(signal.SIGINT)  # an impatient user
+    assert plain.end() == 130
+    assert plain.err.splitlines() == ["rheostat: interrupted: the run was ended in order"]
+    assert plain.left() == []
+    assert plain.is_at_a_boundary()
+    last = plain.events()[-1]
+    assert (last.kind, last.text) == ("stopped", "interrupted")
+    assert check_totals(plain.folder / "totals") > 0
+
+
+# -- a cluster of somebody else: the driver outlives its controller ---------------------------------------
+
+
+@pytest.fixture
+def foreign(cluster: LocalProvider) -> Iterator[LocalProvider]:
+    """Two Workers that are not the controller's."""
+    names = [cluster.add(KIND).name for _ in range(2)]
+    for name in names:
+        cluster.wait(name)
+    yield cluster
+    for name in names:
+        cluster.remove(name)
+
+
+def test_a_driver_on_a_cluster_outlives_its_controller_and_the_next_one_takes_it_over(
+    foreign: LocalProvider, tmp_path: Path
+) -> None:
+    arguments = ("50", "microbatch", "count", str(tmp_path / "totals"))
+    options = f"--master {foreign.url} --nodes 1:2"
+    with controller(tmp_path, "totals", *arguments, options=options) as run:
+        run.start().wait_for_turns(1)
+        run.wishes.write_text(json.dumps({"parallelism": {"key": 5}}))
+        run.wait_for(lambda: (turn := run.last()) and turn.outcome.configuration.parallelism["key"] == 5)
+        before, driver, commits = run.wait_for_turns(1)[-1], run.driver, _commits(run)
+        started = [event.text for event in run.events() if event.kind == "query started"]
+        run.end(signal.SIGKILL)
+        eventually(lambda: _commits(run) > commits + 1, "the driver goes on")
+
+        run.wishes.write_text(json.dumps({"parallelism": {"key": 2}, "nodes": 2}))
+        run.start("--resume", "--dry-run")
+        turn = run.wait_for(
+            lambda: next((turn for turn in run.turns() if turn.outcome.status is Status.DRY_RUN), None)
+        )
+        assert turn is not None and turn.number > before.number
+        seen = run.wait_for_turns(2)[-1]
+        assert seen.outcome.configuration == before.outcome.configuration  # decided, recorded, not done
+        assert seen.observation.operators["key"].parallelism == 5
+        assert len(seen.observation.nodes) == 1
+        assert "dry run: would change" in run.out
+        assert "resumed" in {event.kind for event in run.events()}
+        assert run.driver == driver
+        assert [event.text for event in run.events() if event.kind == "query started"] == started
+
+        os.kill(driver, signal.SIGKILL)
+        run.wait_for_event("driver", "starts again")
+        run.wait_for(lambda: run.driver != driver)
+        seen = run.wait_for_turns(3)[-1]
+        assert seen.observation.operators["key"].parallelism == 5
+        assert run.end(signal.SIGTERM) == 143
+        assert run.left() == []
+        assert run.is_at_a_boundary()
+    assert check_totals(tmp_path / "totals") > 0
+
+
+def _commits(run: Controller) -> int:
+    return max(int(f.name) for f in (run.folder / "checkpoint" / "commits").iterdir() if f.name.isdigit())
+
+
+# -- scripts of all kinds -----------------------------------------------------------------------------------
+
+
+def test_of_two_queries_the_first_is_scaled_and_an_event_says_so(
+    cluster: LocalProvider, tmp_path: Path
+) -> None:
+    with application(cluster, tmp_path, "plain_two", str(tmp_path), parallelism={}) as engine:
+        assert list(engine.topology.names) == ["1-scan", "2-project"]
+        seen = observe_batches(engine, 2)
+        assert any("2 queries: first is scaled" in event.text for event in seen.events)
+        outcome = engine.apply(plan(engine, **{"2-project": 5}))
+        assert outcome.status is Status.APPLIED, outcome.reason
+        assert observe_batches(engine, 2).operators["2-project"].parallelism == 5
+        assert (tmp_path / "parts").read_text() == "2"
+        link = engine.monitor.link
+        link.stop()
+        assert link.process is not None and link.process.returncode == 0  # both queries ended in order
+
+
+@pytest.mark.parametrize(
+    ("which", "told"),
+    [
+        ("nothing", "the script started no streaming query: it must call writeStream...start()"),
+        ("raises", "plain_wrong.py, line 9: AnalysisException: [UNRESOLVED_COLUMN"),
+    ],
+)
+def test_a_script_with_a_mistake_is_one_line(
+    cluster: LocalProvider, tmp_path: Path, which: str, told: str
+) -> None:
+    with controller(tmp_path, "plain_wrong", which, options=f"--master {cluster.url}") as run:
+        assert told in run.refused()
+        assert run.left() == []
+        assert not (run.folder / "journal.sqlite").exists()  # so that the next attempt needs no other folder
+
+
+def test_a_script_that_is_no_python_is_refused_before_anything_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "app.py"
+    script.write_text("from pyspark.sql import SparkSession\nspark = = 1\n")
+    assert "app.py, line 2: invalid syntax" in refused(
+        capsys, "run", "--folder", str(tmp_path / "run"), str(script)
+    )
+    script.unlink()
+    assert "there is no such script" in refused(capsys, "run", "--folder", str(tmp_path / "run"), str(script))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_there_must_be_a_run_to_resume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "app.py"
+    script.write_text("pass")
+    told = refused(capsys, "run", "--resume", "--folder", str(tmp_path / "run"), str(script))
+    assert "holds no run to resume" in told
+    assert list(tmp_path.iterdir()) == [script]
+
+
+@pytest.mark.parametrize(
+    ("moment", "number", "code"), [("folder", signal.SIGINT, 130), ("driver", signal.SIGTERM, 143)]
+)
+def test_a_start_that_is_interrupted_leaves_nothing(
+    tmp_path: Path, moment: str, number: signal.Signals, code: int
+) -> None:
+    with controller(tmp_path, "plain", str(tmp_path), "50") as run:
+        run.start()
+        begun = {
+            "folder": lambda: list(run.temporary.glob("rheostat-*")),
+            "driver": (run.folder / "driver.pid").exists,
+        }
+        run.wait_for(begun[moment])
+        assert run.end(number) == code
+        assert run.err.splitlines() == ["rheostat: interrupted: the run was ended in order"]
+        assert run.left() == []
+        assert not (run.folder / "journal.sqlite").exists()
