@@ -112,7 +112,7 @@ def test_an_earlier_run_is_continued_only_on_request(
     plain.start("--resume")
     seen = plain.wait_for_turns(1)[0]
     assert seen.number > before.number
-    assert seen.memory["asked"] > before.memory["asked"]
+    assert seen.memory["asked"] >= before.memory["asked"] > 0
     assert seen.outcome.configuration == before.outcome.configuration
     assert "resumed" in {event.kind for event in plain.events()}
 

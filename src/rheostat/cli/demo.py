@@ -53,12 +53,13 @@ def _demo(
         _clear(out)
     turns: list[Turn] = []
     samples: list[Sample] = []
-    with run.interruptible(), run.watched(order, duration) as watching:
+    with run.interruptible() as ending, run.watched(order, duration) as watching:
         samples = watching.view.samples
         for turn in watching.running.turns(watching.running.clock.now() + duration):
             turns.append(turn)
             watching.show(turn)
     _report(order, samples, turns)
+    raise typer.Exit(ending.code)
 
 
 def _order(mode: str, policy: str, duration: float, seed: int, out: Path) -> Order:

@@ -39,7 +39,6 @@ class View:
     engine: SparkEngine
     ends_at: float | None = None
     samples: list[Sample] = field(default_factory=list)
-    doing: str = ""
     _decisions: deque[Turn] = field(default_factory=lambda: deque(maxlen=DECISIONS))
     _usage: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
     _meter: Meter | None = None
@@ -136,30 +135,30 @@ class View:
         return table
 
     def _nodes(self) -> RenderableType:
-        table = console.table("", "node", "slots", "CPU", "", "memory")
+        table = console.table("", "node", "slots", "CPU", "memory", "")
         table.title = None
+        table.columns[-1].justify = "left"
         kind = self.engine.kinds[0]
         for name, (cores, memory) in self._usage.items():
             part = None if cores is None else min(1.0, cores / kind.cores)
             bar = "" if part is None else "█" * round(10 * part)
             size = None if memory is None else memory / 2**20
             table.add_row(
-                name, str(kind.slots), console.number(part, "%"), f"{bar:<10}", console.number(size, "MB")
+                name, str(kind.slots), console.number(part, "%"), console.number(size, "MB"), f"{bar:<10}"
             )
         return table
 
     def _latest(self) -> RenderableType:
-        lines: list[RenderableType] = []
-        if self.doing:
-            lines.append(Text(self.doing, style="italic"))
         grid = Table.grid(padding=(0, 2, 0, 0))
         grid.add_column(justify="right", no_wrap=True)
         grid.add_column(overflow="fold")
+        if self.engine.doing:
+            grid.add_row("now", Text(f"changing {self.engine.doing}", style="italic"))
         for turn in reversed(self._decisions):
             grid.add_row(f"{turn.plan.decided_at:.0f} s", words(turn))
         if not self._decisions and self._last:
             grid.add_row(f"{self._last.plan.decided_at:.0f} s", self._last.plan.reason)
-        return Group(*lines, grid)
+        return grid
 
 
 def words(turn: Turn) -> str:

@@ -52,6 +52,7 @@ class SparkEngine:
         self._trigger: float | None = about["trigger_seconds"]
         self._begun: bool = about["begun"]
         self._parallelism = self._first_parallelism(about)
+        self.doing = ""  # the change that is under way, in words
         self._actuator = Actuator(self.monitor, machines, clock, self.topology, self._realtime)
         self._backoff, self._driver_started = FIRST_BACKOFF_SECONDS, time.monotonic()
         self.monitor.start = clock.now()
@@ -87,15 +88,18 @@ class SparkEngine:
         started, before = self.clock.now(), self.configuration
         if not plan.changes:
             return Outcome(Status.UNCHANGED, before, started, started, plan.reason, plan.causes)
-        actuator = self._actuator
+        possible = self._possible(plan, before)
+        self.doing = possible.target.describe(before)
         try:
-            actuator.carry_out(self._possible(plan, before))
-            self._parallelism = dict(plan.target.parallelism)
+            self._actuator.carry_out(possible)
+            self._parallelism = dict(possible.target.parallelism)
         except UserError as error:  # refused before anything was touched
             return Outcome(Status.FAILED, before, started, self.clock.now(), str(error))
         except RheostatError as error:
             self._recover()
             return self._outcome(Status.FAILED, before, started, str(error))
+        finally:
+            self.doing = ""
         return self._outcome(Status.APPLIED, before, started, "")
 
     # -- beside the port ---------------------------------------------------------------------------------
