@@ -64,7 +64,7 @@ def on_spark(engine: SparkEngine) -> Started:
         assert rows["in"] > 0
         return abs(rows["work"] - 2 * rows["in"]) + abs(rows["out"] - rows["work"])
 
-    span = 12.0 if engine.model.name == "pipelined" else 6.0  # two batches
+    span = 9.0 if engine.model.name == "pipelined" else 6.0  # a batch or more
     return Started(engine, engine.clock, span, False, lost)
 
 

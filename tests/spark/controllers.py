@@ -56,7 +56,7 @@ def eventually(look: Callable[[], T], what: str = "", seconds: float = LIMIT_SEC
     until = time.monotonic() + seconds
     while not (found := look()):
         assert time.monotonic() < until, f"not within {seconds:g} s: {what}"
-        time.sleep(0.1)
+        time.sleep(0.2)
     return found
 
 
@@ -169,6 +169,9 @@ class Controller:
     def last(self) -> Turn | None:
         return self.read(lambda journal: journal.last())
 
+    def _turn(self, number: int) -> Turn | None:
+        return self.read(lambda journal: journal.turn(number))
+
     def turns(self) -> list[Turn]:
         return self.read(lambda journal: list(journal.turns())) or []
 
@@ -178,17 +181,32 @@ class Controller:
     def facts(self) -> dict[str, Any]:
         return self.read(lambda journal: journal.facts()) or {}
 
-    def wait_for_turns(self, count: int) -> list[Turn]:
-        """So many turns more that saw a batch."""
-        first = self.last()
-        number = first.number if first else 0
+    def wait_for_turn(self, holds: Callable[[Turn], object], since: int | None = None) -> Turn:
+        """The first turn after this number, else after now, of which something holds."""
+        last = self.last() if since is None else None
+        number = since or (last.number if last else 0)
 
-        def seen() -> list[Turn]:
-            fresh = [turn for turn in self.turns() if turn.number > number]
-            full = [turn for turn in fresh if turn.observation.application.batches]
-            return full if len(full) >= count else []
+        def found() -> Turn | None:
+            nonlocal number
+            while (turn := self._turn(number + 1)) is not None:
+                number += 1
+                if holds(turn):
+                    return turn
+            return None
 
-        return self.wait_for(seen, f"{count} turns after {number}")
+        turn = self.wait_for(found, f"a turn after {number}")
+        assert turn is not None
+        return turn
+
+    def wait_for_turns(self, count: int) -> Turn:
+        """The last of so many turns that each saw a batch."""
+        turn: Turn | None = None
+        for _ in range(count):
+            turn = self.wait_for_turn(
+                lambda turn: turn.observation.application.batches, turn.number if turn else None
+            )
+        assert turn is not None
+        return turn
 
     def wait_for_event(self, kind: str, text: str, since: float = float("-inf")) -> Event:
         def heard() -> Event | None:

@@ -5,9 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from rheostat.control.loop import Loop
 from rheostat.engines.spark.engine import SparkEngine
 from rheostat.infrastructure.local import LocalProvider
-from rheostat.model.decision import Status
+from rheostat.model.configuration import Bounds
+from rheostat.model.decision import Outcome, Plan, Status
+from rheostat.model.observation import Observation
+from rheostat.policies.registry import available, build
 
 from .support import application, observe_batches, plan
 
@@ -81,3 +85,25 @@ def test_the_batch_and_its_parts_are_told(five: SparkEngine) -> None:
     assert seen.load["in"] == pytest.approx(RATE, rel=0.2)
     assert seen.throughput == pytest.approx(RATE, rel=0.3)
     assert seen.lag_seconds is not None and seen.lag_seconds > 0
+
+
+class Seen:
+    """An engine whose window was observed already, so that many policies can look at the same one."""
+
+    def __init__(self, engine: SparkEngine, observation: Observation) -> None:
+        self.topology, self.kinds, self.model = engine.topology, engine.kinds, engine.model
+        self.configuration, self._observation = engine.configuration, observation
+
+    def observe(self) -> Observation:
+        return self._observation
+
+    def apply(self, plan: Plan) -> Outcome:
+        raise AssertionError("a dry run applies nothing")
+
+
+def test_every_policy_of_the_core_decides_on_what_spark_measured(five: SparkEngine) -> None:
+    seen = Seen(five, observe_batches(five, 4))
+    for name in available():
+        turn = Loop(seen, five.clock, build(name), Bounds(1, 2), dry_run=True).turn()
+        assert turn.plan.alert is None, (name, turn.plan.alert)
+        assert "not measured" not in turn.plan.reason, (name, turn.plan.reason)

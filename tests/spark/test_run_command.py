@@ -32,7 +32,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
 
 
 def test_the_stages_of_an_unchanged_script_are_discovered_and_named(plain: Controller) -> None:
-    turn = plain.wait_for_turns(2)[-1]
+    turn = plain.wait_for_turns(2)
     assert turn.outcome.configuration.parallelism == {"1-scan": 1, "2-project": 2, "3-aggregate": 3}
     assert turn.observation.application.load["1-scan"] == pytest.approx(50, rel=0.5)
     facts = plain.facts()
@@ -45,11 +45,9 @@ def test_the_stages_of_an_unchanged_script_are_discovered_and_named(plain: Contr
 
 def test_its_shuffle_and_its_nodes_change_live_and_its_state_stays(plain: Controller) -> None:
     plain.wishes.write_text(json.dumps({"parallelism": {"2-project": 4}, "nodes": 2}))
-    turn = plain.wait_for(
-        lambda: next((turn for turn in plain.turns() if turn.outcome.status is not Status.UNCHANGED), None)
-    )
-    assert turn is not None and turn.outcome.status is Status.APPLIED, turn and turn.outcome.reason
-    seen = plain.wait_for_turns(1)[-1]
+    turn = plain.wait_for_turn(lambda turn: turn.plan.changes)
+    assert turn.outcome.status is Status.APPLIED, turn.outcome.reason
+    seen = plain.wait_for_turns(1)
     assert seen.outcome.configuration.nodes == len(seen.observation.nodes) == 2
     counts = {name: measures.parallelism for name, measures in seen.observation.operators.items()}
     assert counts == {"1-scan": 1, "2-project": 4, "3-aggregate": 3}
@@ -61,7 +59,7 @@ def test_a_policy_that_fails_holds_with_an_alert_and_the_run_goes_on(plain: Cont
     alert = plain.wait_for(lambda: plain.read(lambda journal: journal.alerts()))
     assert alert is not None and "ValueError: a third party's mistake" in alert[-1].text
     plain.wishes.unlink()
-    assert plain.wait_for_turns(2)[-1].plan.alert is None
+    assert plain.wait_for_turns(2).plan.alert is None
     assert "ALERT" in plain.out
 
 
@@ -74,7 +72,7 @@ def test_a_query_that_dies_starts_again_from_its_checkpoint_with_the_same_parall
     trap.unlink()
     assert "starts again in 1 s" in event.text
     plain.wait_for(lambda: sum(event.kind == "query started" for event in plain.events()) >= 2)
-    seen = plain.wait_for_turns(2)[-1]
+    seen = plain.wait_for_turns(2)
     assert seen.observation.operators["2-project"].parallelism == 4
     assert seen.outcome.configuration.nodes == 2
 
@@ -110,7 +108,7 @@ def test_an_earlier_run_is_continued_only_on_request(
     before = plain.last()
     assert before is not None
     plain.start("--resume")
-    seen = plain.wait_for_turns(1)[0]
+    seen = plain.wait_for_turns(1)
     assert seen.number > before.number
     assert seen.memory["asked"] >= before.memory["asked"] > 0
     assert seen.outcome.configuration == before.outcome.configuration
@@ -151,22 +149,19 @@ def test_a_driver_on_a_cluster_outlives_its_controller_and_the_next_one_takes_it
     options = f"--master {foreign.url} --nodes 1:2"
     with controller(tmp_path, "totals", *arguments, options=options) as run:
         run.start().wait_for_turns(1)
-        run.wishes.write_text(json.dumps({"parallelism": {"key": 5}}))
-        run.wait_for(lambda: (turn := run.last()) and turn.outcome.configuration.parallelism["key"] == 5)
-        before, driver, commits = run.wait_for_turns(1)[-1], run.driver, _commits(run)
+        run.wishes.write_text(json.dumps({"parallelism": {"key": 1}}))
+        run.wait_for_turn(lambda turn: turn.outcome.configuration.parallelism["key"] == 1)
+        before, driver, commits = run.wait_for_turns(1), run.driver, _commits(run)
         started = [event.text for event in run.events() if event.kind == "query started"]
         run.end(signal.SIGKILL)
         eventually(lambda: _commits(run) > commits + 1, "the driver goes on")
 
         run.wishes.write_text(json.dumps({"parallelism": {"key": 2}, "nodes": 2}))
         run.start("--resume", "--dry-run")
-        turn = run.wait_for(
-            lambda: next((turn for turn in run.turns() if turn.outcome.status is Status.DRY_RUN), None)
-        )
-        assert turn is not None and turn.number > before.number
-        seen = run.wait_for_turns(2)[-1]
+        run.wait_for_turn(lambda turn: turn.outcome.status is Status.DRY_RUN, before.number)
+        seen = run.wait_for_turns(2)
         assert seen.outcome.configuration == before.outcome.configuration  # decided, recorded, not done
-        assert seen.observation.operators["key"].parallelism == 5
+        assert seen.observation.operators["key"].parallelism == 1
         assert len(seen.observation.nodes) == 1
         assert "dry run: would change" in run.out
         assert "resumed" in {event.kind for event in run.events()}
@@ -176,8 +171,8 @@ def test_a_driver_on_a_cluster_outlives_its_controller_and_the_next_one_takes_it
         os.kill(driver, signal.SIGKILL)
         run.wait_for_event("driver", "starts again")
         run.wait_for(lambda: run.driver != driver)
-        seen = run.wait_for_turns(3)[-1]
-        assert seen.observation.operators["key"].parallelism == 5
+        seen = run.wait_for_turns(3)
+        assert seen.observation.operators["key"].parallelism == 1
         assert run.end(signal.SIGTERM) == 143
         assert run.left() == []
         assert run.is_at_a_boundary()
@@ -196,8 +191,8 @@ def test_of_two_queries_the_first_is_scaled_and_an_event_says_so(
 ) -> None:
     with application(cluster, tmp_path, "plain_two", str(tmp_path), parallelism={}) as engine:
         assert list(engine.topology.names) == ["1-scan", "2-project"]
-        seen = observe_batches(engine, 2)
-        assert any("2 queries: first is scaled" in event.text for event in seen.events)
+        told = [event.text for event in (*engine.observe().events, *observe_batches(engine, 2).events)]
+        assert any("2 queries: first is scaled" in text for text in told), told
         outcome = engine.apply(plan(engine, **{"2-project": 5}))
         assert outcome.status is Status.APPLIED, outcome.reason
         assert observe_batches(engine, 2).operators["2-project"].parallelism == 5

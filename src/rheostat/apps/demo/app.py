@@ -13,7 +13,7 @@ from rheostat.engines.spark.application import Application
 
 CURVE, SEED, MODE = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 USERS = 500
-ROUNDS = {"microbatch": 16_000, "realtime": 10_000}[MODE]  # about 0.1 microseconds each
+ROUNDS = {"microbatch": 40_000, "realtime": 25_000}[MODE]  # about 0.03 microseconds each
 
 
 LIVE = LiveStream(CURVE, SEED)

@@ -40,13 +40,13 @@ class Actuator:
         """Bring the application to the plan's target, or raise RheostatError with everything as it was."""
         self.steps, self.pause_seconds = [], 0.0
         before, target = plan.current, plan.target
-        leaving = self._leaving(plan)
-        coming = max(0, target.nodes - before.nodes + len(leaving)) or len(plan.placement.add)
+        coming, leaving = self._coming(plan), self._leaving(plan)
+        nodes = before.nodes + coming  # the most that there are at any time
         self._check_state(before, target)
         added = self._add_nodes(coming)
         try:
             if coming or target.executors > before.executors:
-                self._add_executors(target.nodes + len(leaving), added)
+                self._add_executors(nodes, added)
             self._check_slots(target)
             changed = self._set_parallelism(before.parallelism, target.parallelism)
         except RheostatError:
@@ -55,7 +55,7 @@ class Actuator:
         if changed:
             self._wait_for_batch()
         if leaving:
-            self._remove(leaving, target.nodes)
+            self._remove(leaving, nodes - len(leaving))
 
     def prepare(self, nodes: int) -> None:
         """Have so many nodes with their executors before anything runs on them, and no more."""
@@ -169,10 +169,17 @@ class Actuator:
 
     # -- in ----------------------------------------------------------------------------------------------
 
+    @staticmethod
+    def _coming(plan: Plan) -> int:
+        """How many nodes to start: those that the plan lists, or what the target has more."""
+        if plan.placement.add or plan.placement.remove:
+            return len(plan.placement.add)
+        return max(0, plan.target.nodes - plan.current.nodes)
+
     def _leaving(self, plan: Plan) -> tuple[str, ...]:
         """The nodes to end: those that the plan names, or the youngest."""
         names = self.machines.names()
-        if plan.placement.remove:
+        if plan.placement.remove or plan.placement.add:
             return tuple(name for name in plan.placement.remove if name in names)
         surplus = plan.current.nodes - plan.target.nodes
         return names[-surplus:] if surplus > 0 else ()

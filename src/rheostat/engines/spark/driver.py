@@ -66,7 +66,8 @@ def _run_script(spec: Spec, host: Host) -> None:
         runpy.run_path(spec.script, run_name="__main__")
     except SystemExit as error:
         if error.code not in (None, 0):
-            raise RheostatError(f"{spec.script} ended itself: {error.code}") from None
+            kind = RheostatError if host.has_run() else UserError
+            raise kind(f"{spec.script} ended itself: {error.code}") from None
     except RheostatError:
         raise
     except Exception as error:
