@@ -172,8 +172,8 @@ def test_lag_is_the_age_of_the_oldest_row_when_its_batch_was_done() -> None:
     assert (application(CHAIN, stalled, 2.0).lag_seconds or 0) > 20
 
 
-def test_the_overhead_of_a_stage_is_what_work_does_not_explain() -> None:
-    # in: 0.1 s on one slot of 0.25 cores = 0.4 s; work: 0.4 s on two = 0.8 s; the batch took 2 s
+def test_the_overhead_of_a_stage_is_the_time_in_which_no_task_ran() -> None:
+    # in: 0.1 s on one slot; work: 0.5 s on two = 0.25 s; the batch took 2 s
     slow = batch(1, 2, 40, finished=4.0)
-    assert stage_overhead([slow], 2, 2, KIND) == pytest.approx((2.0 - 1.2) / 2)
-    assert stage_overhead([slow], 3, 2, KIND) is None  # stages that do not match tell nothing
+    assert stage_overhead([slow], 2, 2) == pytest.approx((2.0 - 0.35) / 2)
+    assert stage_overhead([slow], 3, 2) is None  # stages that do not match tell nothing

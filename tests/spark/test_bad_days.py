@@ -46,6 +46,17 @@ def test_no_java_and_an_old_java_are_one_line(
     assert not (tmp_path / "run").exists()
 
 
+def test_a_master_that_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script, folder = tmp_path / "app.py", tmp_path / "run"
+    script.write_text("pass")
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        url = f"spark://127.0.0.1:{silent.getsockname()[1]}"
+        told = refused(capsys, "run", "--master", url, "--folder", str(folder), str(script))
+    assert f"no Spark Master answers at {url}" in told
+    assert not folder.exists()
+
+
 def test_a_port_that_is_taken_is_one_line(cluster: LocalProvider, tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -152,21 +163,6 @@ def test_an_executor_that_dies_while_the_query_runs_is_replaced_and_told(
     assert any(event.kind == "executor added" for event in events)
     observe_batches(hurt, 2)
     assert hurt.monitor.run_id == run
-
-
-def test_a_driver_that_is_killed_starts_again_with_the_same_parallelism(hurt: SparkEngine) -> None:
-    before, events = hurt.configuration, list(hurt.observe().events)
-    os.kill(hurt.monitor.link.pid, signal.SIGKILL)
-
-    def revived() -> bool:
-        events.extend(hurt.observe().events)
-        return any(event.kind == "driver" for event in events)
-
-    eventually(revived)
-    assert "was killed by signal 9" in next(event.text for event in events if event.kind == "driver")
-    seen = observe_batches(hurt, 2)
-    assert {name: measures.parallelism for name, measures in seen.operators.items()} == before.parallelism
-    assert hurt.configuration == before
 
 
 def test_after_all_that_no_row_is_lost_or_doubled(hurt: SparkEngine, place: Path) -> None:

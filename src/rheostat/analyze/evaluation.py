@@ -58,7 +58,11 @@ def evaluate(
     load = {name: observation.application.load[name] or 0.0 for name in topology.sources}
     rates = demand(topology, load, measured_selectivity(topology, observation))
     parallelism = {name: observation.operators[name].parallelism for name in topology.names}
-    busy = {name: rates[name] * costs[name] / kind.slot_cores for name in topology.names}
+    held = {name: _slot_seconds(observation.operators[name], model) for name in topology.names}
+    busy = {
+        name: rates[name] * (costs[name] / kind.slot_cores if seconds is None else seconds)
+        for name, seconds in held.items()
+    }
     slots = sum(node.slots for node in observation.nodes)
     utilisation = model.utilisation(busy, parallelism, slots)
     judged = {}
@@ -81,6 +85,16 @@ def measured_selectivity(topology: Topology, observation: Observation) -> dict[t
         if measures is not None and measures.processed and downstream in measures.emitted:
             sigma[(upstream, downstream)] = measures.emitted[downstream] / measures.processed
     return sigma
+
+
+def _slot_seconds(measures: OperatorMeasures, model: ExecutionModel) -> float | None:
+    """How long a row holds a slot, where stages take turns and that is told; more than CPU alone explains.
+
+    A batch lasts as long as its tasks run, whatever keeps them: garbage collection is no task's CPU.
+    """
+    if model.name != "staged" or not measures.busy_seconds or not measures.processed:
+        return None
+    return measures.busy_seconds / measures.processed
 
 
 def _cost(topology: Topology, name: str, measures: OperatorMeasures | None) -> float | None:

@@ -34,14 +34,15 @@ def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
     app.command(
         "run",
-        epilog="Example: rheostat run --policy ds2 --nodes 1:4 app.py; then `rheostat explain` says why",
-        context_settings={"allow_interspersed_args": False},
+        epilog="Example: rheostat run app.py --policy ds2 --nodes 1:4 -- --its-own option",
     )(_run)
 
 
 def _run(
-    script: Annotated[Path, typer.Argument(metavar="APP", help="A Python script; options come before it.")],
-    arguments: Annotated[list[str] | None, typer.Argument(help="The script's own arguments.")] = None,
+    script: Annotated[Path, typer.Argument(metavar="APP", help="A Python script.")],
+    arguments: Annotated[
+        list[str] | None, typer.Argument(help="The script's own arguments; put -- before its options.")
+    ] = None,
     policy: Annotated[
         str, typer.Option("--policy", "-p", help="A name, or name(parameter=value,...).")
     ] = "ds2",

@@ -29,6 +29,7 @@ from rheostat.model.observation import Event
 from rheostat.policies.base import Policy, Start
 
 JOURNAL = "journal.sqlite"
+MASTER_SECONDS = 5.0
 HEAP_SHARE = 0.6  # of a node's memory, for the heaps of its executors
 _logger = logging.getLogger(__name__)
 
@@ -85,6 +86,8 @@ def started(
     java_version()
     spark_home()
     _check_script(order.script)
+    if order.master and not order.resume:
+        _check_master(order.master)
     with ExitStack() as stack:
         _check_journal(order, stack)
         link = Link.attach(order.folder.absolute()) if order.resume and order.master else None
@@ -213,6 +216,20 @@ def _check_script(script: Path) -> None:
         raise UserError(f"{script}, line {error.lineno}: {error.msg}") from None
     except ValueError as error:
         raise UserError(f"{script}: {error}") from None
+
+
+def _check_master(url: str) -> None:
+    """Spark itself would try for a minute; a URL may name several Masters, one of which leads."""
+    why: Exception | None = None
+    for place in url.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), MASTER_SECONDS).close()
+        except (OSError, ValueError, OverflowError) as error:
+            why = error
+        else:
+            return
+    raise UserError(f"no Spark Master answers at {url}: {why}")
 
 
 def _check_journal(order: Order, stack: ExitStack) -> None:

@@ -47,6 +47,7 @@ class Actuator:
         try:
             if coming or target.executors > before.executors:
                 self._add_executors(nodes, added)
+                self.settle(added)
             self._check_slots(target)
             changed = self._set_parallelism(before.parallelism, target.parallelism)
         except RheostatError:
@@ -64,6 +65,11 @@ class Actuator:
         self._add_executors(nodes, self.machines.names())
         if surplus := self.machines.names()[nodes:]:
             self._remove(surplus, nodes)
+
+    def settle(self, nodes: tuple[str, ...]) -> None:
+        """These nodes are up: from now on they are as large as their kind says."""
+        for name in nodes:
+            self.machines.settle(name)
 
     # -- out ---------------------------------------------------------------------------------------------
 
@@ -90,8 +96,6 @@ class Actuator:
             raise RheostatError(
                 f"{registered} of {wanted} executors registered in {self.executor_seconds:g} s; rolled back"
             )
-        for name in added:
-            self.machines.settle(name)
         self.steps.append(f"{wanted} executors registered after {self.clock.now() - began:.1f} s")
 
     def _take_back(self, added: tuple[str, ...], before: Configuration) -> None:

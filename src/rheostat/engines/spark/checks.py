@@ -30,7 +30,7 @@ def check_plan(plan: Any, mode: str) -> None:
         name = str(node.nodeName())
         if node.children().isEmpty():
             _check_source(node)
-        elif "Python" in name or "Pandas" in name or "Arrow" in name or "pythonUDF" in _expressions(node):
+        elif _runs_python(node):
             raise UserError(
                 "Real-Time Mode runs no Python function: use Spark's own expressions, or microbatch"
             )
@@ -63,8 +63,13 @@ def _check_source(node: Any) -> None:
         )
 
 
-def _expressions(node: Any) -> str:
-    return str(node.expressions().mkString(" "))
+def _runs_python(node: Any) -> bool:
+    """Whether a node is a Python operator, or one of its expressions a Python function."""
+    if any(word in str(node.nodeName()) for word in ("Python", "Pandas", "Arrow")):
+        return True
+    roots = node.expressions()
+    expressions = (part for i in range(roots.size()) for part in _walk(roots.apply(i)))
+    return any("PythonUD" in str(expression.getClass().getSimpleName()) for expression in expressions)
 
 
 def _walk(node: Any) -> Iterator[Any]:

@@ -52,6 +52,7 @@ class SparkEngine:
         self._trigger: float | None = about["trigger_seconds"]
         self._begun: bool = about["begun"]
         self._parallelism = self._first_parallelism(about)
+        self._settled = False
         self.doing = ""  # the change that is under way, in words
         self._actuator = Actuator(self.monitor, machines, clock, self.topology, self._realtime)
         self._backoff, self._driver_started = FIRST_BACKOFF_SECONDS, time.monotonic()
@@ -69,12 +70,8 @@ class SparkEngine:
         if self._realtime:
             return Pipelined()
         trigger = self._trigger or DEFAULT_TRIGGER_SECONDS
-        seen = measuring.stage_overhead(
-            tuple(self.monitor.recent)[-OVERHEAD_BATCHES:],
-            len(self.monitor.stages),
-            self.monitor.slots,
-            self.kinds[0],
-        )
+        latest = tuple(self.monitor.recent)[-OVERHEAD_BATCHES:]
+        seen = measuring.stage_overhead(latest, len(self.monitor.stages), self.monitor.slots)
         pinned = frozenset(operator.name for operator in self.topology.operators if operator.pinned)
         return Staged(trigger, FIRST_OVERHEAD_SECONDS if seen is None else seen, pinned)
 
@@ -137,6 +134,9 @@ class SparkEngine:
             self.monitor.poll(self.clock.now())
         except DriverLostError as error:
             self._revive(str(error))
+        if not self._settled and self.monitor.recent:  # the very first batch belongs to booting, too
+            self._settled = True
+            self._actuator.settle(self._machines.names())
 
     def now(self) -> float:
         """Seconds since the run began."""

@@ -23,6 +23,7 @@ LONGEST_BACKOFF_SECONDS = 60.0
 HEALTHY_SECONDS = 60.0  # a query that ran so long starts the back-off anew
 START_ATTEMPTS = 3  # of a query that never finished a batch
 BOUNDARY_SECONDS = 120.0
+PAUSE_SECONDS = 0.5  # to stop within
 ARRIVALS_SECONDS = 0.25
 
 current: "Host | None" = None  # the host of this process, if a controller started it
@@ -307,9 +308,14 @@ class Host:
         first = _batch(query)
         while query.isActive and time.monotonic() < until:
             waiting = not query.status["isTriggerActive"] and "Initializing" not in query.status["message"]
-            if waiting or _batch(query) != first:
+            if (waiting and self._pause_lasts()) or _batch(query) != first:
                 return
             time.sleep(0.02)
+
+    def _pause_lasts(self) -> bool:
+        """Whether the next batch is not about to begin; triggers fall on multiples of their interval."""
+        every = self.trigger_seconds
+        return not every or every - time.time() % every > min(PAUSE_SECONDS, every / 4)
 
     def _read_stages(self, query: StreamingQuery | None) -> list[stages.Stage]:
         """The query's stages, read again only for a new run: a rebalance does not change them."""

@@ -82,16 +82,13 @@ def application(topology: Topology, window: Window, trigger_seconds: float | Non
     )
 
 
-def stage_overhead(batches: Sequence[Batch], stages: int, slots: int, kind: NodeKind) -> float | None:
-    """What a stage costs beyond its rows' work: the rest of each batch's time, shared by its stages."""
+def stage_overhead(batches: Sequence[Batch], stages: int, slots: int) -> float | None:
+    """What a stage costs whatever its rows: a batch's time in which no task ran, shared by its stages."""
     rests = []
     for batch in batches:
-        if batch.idle or len(batch.stages) != stages:
-            continue
-        work = sum(
-            run.cpu_seconds / (max(1, min(run.tasks, slots)) * kind.slot_cores) for run in batch.stages
-        )
-        rests.append(max(0.0, batch.seconds - work) / len(batch.stages))
+        if not batch.idle and len(batch.stages) == stages:
+            work = sum(run.busy_seconds / max(1, min(run.tasks, slots)) for run in batch.stages)
+            rests.append(max(0.0, batch.seconds - work) / len(batch.stages))
     return median(rests) if rests else None
 
 

@@ -1,0 +1,55 @@
+"""What a mode cannot run is said before anything starts; real plans, one local session, no cluster."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from rheostat.engines.spark.modes import check_mode
+from rheostat.model.errors import UserError
+
+from .support import APPS
+
+
+@pytest.fixture(scope="module")
+def said() -> dict[str, str]:
+    command = [sys.executable, str(APPS / "plans.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    answers: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return answers
+
+
+@pytest.mark.parametrize("step", ["filter", "aggregate", "explode", "small table"])
+def test_real_time_mode_takes_what_it_can_run(said: dict[str, str], step: str) -> None:
+    assert said[f"realtime live {step}"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("plan", "reason"),
+    [
+        ("realtime rate filter", "Real-Time Mode reads from Kafka only, not from 'rate'"),
+        ("realtime live python", "Real-Time Mode runs no Python function"),
+        ("realtime live join", "Real-Time Mode joins no two streams"),
+        ("realtime live limit", "Real-Time Mode cannot run"),
+        ("microbatch rate batch", "the application reads no stream"),
+    ],
+)
+def test_what_a_mode_cannot_run_is_refused_with_the_way_out(
+    said: dict[str, str], plan: str, reason: str
+) -> None:
+    assert said[plan].startswith(reason)
+
+
+@pytest.mark.parametrize("step", ["filter", "python", "join", "small table", "aggregate", "explode"])
+def test_micro_batches_run_all_of_it(said: dict[str, str], step: str) -> None:
+    assert said[f"microbatch rate {step}"] == "ok"
+
+
+def test_a_mode_and_its_trigger_are_checked_at_once() -> None:
+    with pytest.raises(UserError, match="choose microbatch or realtime"):
+        check_mode("batch", None)
+    with pytest.raises(UserError, match="needs a trigger of 5 s"):
+        check_mode("realtime", 1.0)
+    check_mode("microbatch", 0.1)
