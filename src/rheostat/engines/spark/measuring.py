@@ -56,7 +56,8 @@ def operators(
             processed=rows_in,
             emitted=_known({s.downstream: rows[s.downstream] for s in topology.outputs[name]}),
             cpu_seconds=_sum(runs, lambda run: run.cpu_seconds),
-            busy_seconds=_sum(runs, lambda run: run.cpu_seconds if window.realtime else run.busy_seconds),
+            # In Real-Time Mode a task runs as long as its batch: waiting and working look the same.
+            busy_seconds=None if window.realtime else _sum(runs, lambda run: run.busy_seconds),
             arrivals=tuple(batch.input_rows for batch in window.batches) if not inputs else (),
             skew=_skew(runs, window.realtime),
             instances=_instances(window, runs, nodes, kind) if window.realtime else (),
