@@ -23,6 +23,7 @@ from rheostat.policies.registry import build
 LOW, HIGH = 100, 600  # rows/s
 MOST_NODES = 3
 PERIOD_SECONDS, COOLDOWN_SECONDS = 5.0, 5.0
+POLICY = "ds2(utilization_min=0.55,restart_time=10)"  # a live change costs Spark seconds, not Flink's minutes
 KINDS = {
     "microbatch": NodeKind(cores=0.5, slots=2, memory_mb=1024.0),
     "realtime": NodeKind(cores=0.5, slots=4, memory_mb=1024.0),  # every instance holds a slot
@@ -39,7 +40,7 @@ def _demo(
     mode: run.ModeOption = "microbatch",
     policy: Annotated[
         str, typer.Option("--policy", "-p", help="Who decides; see `rheostat policies`.")
-    ] = "ds2",
+    ] = POLICY,
     duration: Annotated[float, typer.Option("--duration", help="Seconds of load, 30 to 3600.")] = 150.0,
     seed: world.SeedOption = 1,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for journal and plot.")] = Path("demo"),

@@ -13,7 +13,7 @@ from rheostat.engines.spark.application import Application
 
 CURVE, SEED, MODE = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 USERS = 500
-ROUNDS = {"microbatch": 180, "realtime": 140}[MODE]  # of rounds; a row costs a millisecond or two
+ROUNDS = {"microbatch": 260, "realtime": 200}[MODE]  # of rounds; a row costs a millisecond or two
 
 
 LIVE = LiveStream(CURVE, SEED)

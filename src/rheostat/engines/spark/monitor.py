@@ -13,6 +13,7 @@ from rheostat.model.observation import ApplicationMeasures, Event, NodeMeasures,
 from rheostat.model.topology import Topology
 
 RECENT = 50  # batches kept for the live view and for the overhead of a stage
+COLD_BATCHES = 2  # the first of a run tell of a JVM that loads its classes, not of the load
 
 
 class Meter:
@@ -50,6 +51,7 @@ class Monitor:
         self.run_id: str | None = None
         self.rows: Counter[str] = Counter()  # out of each operator since the start
         self._window: list[Batch] = []
+        self._cold = COLD_BATCHES
         self._before: Batch | None = None
         self._events: list[Event] = []
         self._meter = Meter(machines)
@@ -63,7 +65,11 @@ class Monitor:
         self.executors = report["executors"]
         self.stages = report["stages"]
         self.run_id = report["run"]
-        self._window += batches
+        for batch in batches:
+            if self._cold > 0 and not batch.idle:
+                self._cold, self._before = self._cold - 1, batch
+            else:
+                self._window.append(batch)
         for batch in batches:
             self.rows.update({name: int(count) for name, count in batch.rows.items()})
         self.recent.extend(batches)
@@ -90,7 +96,7 @@ class Monitor:
     def another(self, link: Link) -> None:
         """A new driver process replaced the old one; its query may have another id."""
         self.link, self._ledger.query = link, None
-        self._window, self._before = [], None
+        self._window, self._before, self._cold = [], None, COLD_BATCHES
 
     def nodes_of_executors(self) -> dict[str, str]:
         """On which node each executor runs."""
