@@ -35,11 +35,13 @@ class Actuator:
     executor_seconds: float = EXECUTOR_SECONDS
     steps: list[str] = field(default_factory=list)  # what was done, in words
     pause_seconds: float = 0.0
+    parallelism: Mapping[str, int] = field(default_factory=dict)  # what runs, however far a plan got
 
     def carry_out(self, plan: Plan) -> None:
         """Bring the application to the plan's target, or raise RheostatError with everything as it was."""
         self.steps, self.pause_seconds = [], 0.0
         before, target = plan.current, plan.target
+        self.parallelism = before.parallelism
         coming, leaving = self._coming(plan), self._leaving(plan)
         nodes = before.nodes + coming  # the most that there are at any time
         self._check_state(before, target)
@@ -53,6 +55,7 @@ class Actuator:
         except RheostatError:
             self._take_back(added, before)
             raise
+        self.parallelism = target.parallelism
         if changed:
             self._wait_for_batch()
         if leaving:

@@ -89,14 +89,15 @@ class SparkEngine:
         self.doing = possible.target.describe(before)
         try:
             self._actuator.carry_out(possible)
-            self._parallelism = dict(possible.target.parallelism)
         except UserError as error:  # refused before anything was touched
             return Outcome(Status.FAILED, before, started, self.clock.now(), str(error))
         except RheostatError as error:
-            self._recover()
+            self._parallelism = dict(self._actuator.parallelism)  # a failed scale-in has lowered it already
+            self.poll()  # the driver may be gone as well
             return self._outcome(Status.FAILED, before, started, str(error))
         finally:
             self.doing = ""
+        self._parallelism = dict(self._actuator.parallelism)
         return self._outcome(Status.APPLIED, before, started, "")
 
     # -- beside the port ---------------------------------------------------------------------------------
@@ -161,13 +162,6 @@ class SparkEngine:
             pause_seconds=actuator.pause_seconds,
             steps=tuple(actuator.steps),
         )
-
-    def _recover(self) -> None:
-        """After a failed step the driver may be gone as well."""
-        try:
-            self.monitor.poll(self.clock.now())
-        except DriverLostError as error:
-            self._revive(str(error))
 
     def _possible(self, plan: Plan, before: Configuration) -> Plan:
         """The stateful operators of one query have one parallelism: the largest that was wished for."""

@@ -37,7 +37,6 @@ class Host:
         self.app: Application | None = None
         self.query: StreamingQuery | None = None
         self.closing = False  # the session is going
-        self.restarts = 0
         self.lock = RLock()  # held while the query is being replaced
         self._begin, self._stop = Event(), Event()
         self._parallelism: dict[str, int] = {}
@@ -188,7 +187,6 @@ class Host:
             with self.lock:
                 if self.stopping:
                     return backoff
-                self.restarts += 1
                 why = self._try_to_start()
         return backoff
 
@@ -239,8 +237,6 @@ class Host:
             "arrived": [self._arrived.popleft() for _ in range(len(self._arrived))],
             "executors": self.session.executors(),
             "run": None if query is None else str(query.runId),
-            "active": query is not None and query.isActive,
-            "restarts": self.restarts,
             "stages": [stage.as_json() for stage in self._read_stages(query)],
             "now": int(time.time() * 1000),
         }

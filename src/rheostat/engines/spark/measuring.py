@@ -104,10 +104,7 @@ def lag(window: Window, load: float | None) -> float | None:
         return behind if last.backlog is not None else None
     waited = last.finished - (previous.started if previous and previous is not last else last.started)
     overdue = window.now - last.finished - (last.finished - last.started)
-    return (
-        max(waited if not last.idle else 0.0, waited + overdue if overdue > 0 and not last.idle else 0.0)
-        + behind
-    )
+    return behind if last.idle else waited + max(0.0, overdue) + behind
 
 
 def _backlog(window: Window, load: float | None) -> float | None:

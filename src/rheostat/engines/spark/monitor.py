@@ -70,7 +70,6 @@ class Monitor:
                 self._cold, self._before = self._cold - 1, batch
             else:
                 self._window.append(batch)
-        for batch in batches:
             self.rows.update({name: int(count) for name, count in batch.rows.items()})
         self.recent.extend(batches)
         self._events += events
