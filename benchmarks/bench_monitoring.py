@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rheostat.engines.spark.application import Application
+from rheostat.engines.spark.building import Builder
 from rheostat.engines.spark.session import Session
 from rheostat.engines.spark.spec import Spec
 
@@ -53,7 +54,7 @@ def main() -> int:
         rows.sink("out", lambda out: out.writeStream.format("noop"))
         for name in ("in", "a", "b"):
             session.set_tasks(name, TASKS)
-        app_rows = app.rows(session.spark)
+        builder = Builder(app, session.spark, None)
         bare = load(session.spark)
         for name in ("a", "b", "c"):
             bare = work(name)(bare.repartition(TASKS))
@@ -63,7 +64,9 @@ def main() -> int:
         for pair in range(PAIRS):
             for how in ("without", "with") if pair % 2 else ("with", "without"):
                 session.listen(how == "with")
-                found[how].append(seconds(app.writer(app_rows if how == "with" else bare), folder))
+                with_it = how == "with"
+                writer = builder.writer(builder.parts[0]) if with_it else bare.writeStream.format("noop")
+                found[how].append(seconds(writer, folder))
                 session.listen(False)
                 session.drain()
             print(f"  without {found['without'][-1]:.2f}   with {found['with'][-1]:.2f}", flush=True)

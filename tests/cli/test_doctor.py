@@ -32,6 +32,7 @@ def test_json_lists_every_check(capsys: pytest.CaptureFixture[str]) -> None:
         "control groups",
         "ports",
         "memory",
+        "Kafka",
     ]
 
 
@@ -77,3 +78,13 @@ def test_without_control_groups_it_only_notes_what_is_lost(
     assert code == 0
     assert "note control groups: control groups cannot be used here" in said
     assert "nodes get no CPU quota" in said
+
+
+def test_kafka_archives_that_are_not_cached_are_only_noted(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    code, said = doctor(capsys)
+    assert code == 0
+    assert "note Kafka: kafka-broker-4.1.0 and spark-kafka-4.2.0 are not here yet" in " ".join(said.split())
+    assert "`rheostat kafka fetch` gets them" in " ".join(said.split())

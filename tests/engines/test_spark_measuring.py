@@ -1,12 +1,14 @@
 """From Spark's events to measures, without Spark: small streams of events with exact answers."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from rheostat.engines.spark.batches import Batch, Ledger, StageRun
-from rheostat.engines.spark.measuring import Window, application, operators, stage_overhead
+from rheostat.engines.spark.measuring import Window, application, operators, stage_overhead, together
 from rheostat.model.configuration import NodeKind
+from rheostat.model.observation import ApplicationMeasures
 from rheostat.model.topology import Operator, Stream, Topology
 
 KIND = NodeKind(cores=0.5, slots=2)
@@ -114,7 +116,7 @@ def window(*batches: Batch, before: Batch | None = None, realtime: bool = False,
 
 
 def test_load_is_what_arrived_between_two_triggers_and_throughput_what_was_done() -> None:
-    seen = application(CHAIN, window(batch(1, 2, 40), batch(2, 4, 60), before=batch(0, 0, 7)), 2.0)
+    seen = application("in", window(batch(1, 2, 40), batch(2, 4, 60), before=batch(0, 0, 7)), 2.0)
     assert seen.load == {"in": 25.0}  # 100 rows in the 4 s from trigger 0 to trigger 2
     assert seen.throughput == 25.0
     assert seen.batch_seconds == 1.0
@@ -123,21 +125,21 @@ def test_load_is_what_arrived_between_two_triggers_and_throughput_what_was_done(
 
 def test_rows_that_stay_at_the_source_count_as_load() -> None:
     early, late = batch(0, 0, 10, backlog=0.0), batch(1, 2, 10, backlog=30.0)
-    seen = application(CHAIN, window(late, before=early, now=3.0), 2.0)
+    seen = application("in", window(late, before=early, now=3.0), 2.0)
     assert seen.load == {"in": 20.0}
     assert seen.backlog == 20.0 + 30.0  # a second's arrivals and what the source held back
 
 
 def test_without_a_batch_nothing_is_known() -> None:
-    seen = application(CHAIN, window(), 2.0)
+    seen = application("in", window(), 2.0)
     assert (seen.load, seen.throughput, seen.lag_seconds) == ({"in": None}, None, None)
-    one = operators(CHAIN, window(), {"in": (0,), "work": (1,)}, {"in": 1, "work": 2}, {}, KIND)
+    one = operators(CHAIN, CHAIN.names, window(), {"in": (0,), "work": (1,)}, {"in": 1, "work": 2}, {}, KIND)
     assert (one["work"].processed, one["work"].cpu_seconds, one["work"].parallelism) == (None, None, 2)
 
 
 def test_rows_cpu_and_skew_belong_to_the_operator_whose_stage_it_is() -> None:
     both = window(batch(1, 2, 40), batch(2, 4, 60), before=batch(0, 0, 7))
-    seen = operators(CHAIN, both, {"in": (0,), "work": (1,)}, {}, {}, KIND)
+    seen = operators(CHAIN, CHAIN.names, both, {"in": (0,), "work": (1,)}, {}, {}, KIND)
     assert (seen["in"].processed, seen["in"].emitted) == (100, {"work": 100})
     assert (seen["work"].processed, seen["work"].parallelism) == (100, 2)
     assert seen["work"].cpu_seconds == pytest.approx(0.8)
@@ -146,30 +148,30 @@ def test_rows_cpu_and_skew_belong_to_the_operator_whose_stage_it_is() -> None:
 
 def test_a_plain_scripts_rows_are_those_that_its_stages_read() -> None:
     bare = window(batch(1, 2, 40, rows={}), before=batch(0, 0, 7, rows={}))
-    seen = operators(CHAIN, bare, {"in": (0,), "work": (1,)}, {}, {}, KIND)
+    seen = operators(CHAIN, CHAIN.names, bare, {"in": (0,), "work": (1,)}, {}, {}, KIND)
     assert (seen["in"].processed, seen["work"].processed) == (40, 40)
 
 
 def test_an_operator_that_shares_anothers_stage_costs_nothing_of_its_own() -> None:
-    seen = operators(CHAIN, window(batch(1, 2, 40)), {"in": (0, 1), "work": ()}, {"work": 1}, {}, KIND)
+    seen = operators(
+        CHAIN, CHAIN.names, window(batch(1, 2, 40)), {"in": (0, 1), "work": ()}, {"work": 1}, {}, KIND
+    )
     assert seen["work"].cpu_seconds == 0.0
     assert seen["in"].cpu_seconds == pytest.approx(0.5)
 
 
 def test_in_real_time_mode_instances_are_told_with_their_nodes() -> None:
     live = window(batch(1, 2, 40), before=batch(0, 0, 7), realtime=True)
-    seen = operators(CHAIN, live, {"in": (0,), "work": (1,)}, {}, {"0": "n1", "1": "n2"}, KIND)
+    seen = operators(CHAIN, CHAIN.names, live, {"in": (0,), "work": (1,)}, {}, {"0": "n1", "1": "n2"}, KIND)
     assert [one.node for one in seen["work"].instances] == ["n1", "n2"]
     assert [one.utilisation for one in seen["work"].instances] == pytest.approx([0.4, 1.2])
 
 
 def test_lag_is_the_age_of_the_oldest_row_when_its_batch_was_done() -> None:
     steady = window(batch(1, 2, 40), batch(2, 4, 60), before=batch(0, 0, 7), now=5.5)
-    assert (
-        application(CHAIN, steady, 2.0).lag_seconds == 3.0
-    )  # came right after trigger 1 at 2 s, done at 5 s
+    assert application("in", steady, 2.0).lag_seconds == 3.0  # came right after trigger 1 at 2 s, done at 5 s
     stalled = window(batch(1, 2, 40), batch(2, 4, 60), before=batch(0, 0, 7), now=25.0)
-    assert (application(CHAIN, stalled, 2.0).lag_seconds or 0) > 20
+    assert (application("in", stalled, 2.0).lag_seconds or 0) > 20
 
 
 def test_the_overhead_of_a_stage_is_the_time_in_which_no_task_ran() -> None:
@@ -177,3 +179,40 @@ def test_the_overhead_of_a_stage_is_the_time_in_which_no_task_ran() -> None:
     slow = batch(1, 2, 40, finished=4.0)
     assert stage_overhead([slow], 2, 2) == pytest.approx((2.0 - 0.35) / 2)
     assert stage_overhead([slow], 3, 2) is None  # stages that do not match tell nothing
+
+
+def test_an_operator_that_reads_a_topic_has_a_queue_of_its_own() -> None:
+    diamond = Topology("d", (Operator("in"), Operator("left")), (Stream("in", "left"),))
+    rows = {"left:in": 30.0, "left": 15.0}
+    first, last = (
+        replace(batch(n, 2.0 * n, 30), rows=rows, backlog=wait) for n, wait in ((1, 10.0), (2, 50.0))
+    )
+    seen = operators(diamond, ["left"], window(last, before=first), {"left": (1, 0)}, {}, {}, KIND)["left"]
+    assert (seen.processed, seen.received, seen.waiting) == (30.0, 70.0, 50.0)
+
+
+def test_rows_that_leave_a_query_go_to_everyone_who_reads_the_topic() -> None:
+    star = Topology(
+        "s",
+        (Operator("in"), Operator("a"), Operator("b")),
+        (Stream("in", "a", 2.0, 0.5), Stream("in", "b", 2.0, 0.5)),
+    )
+    both = window(batch(1, 2, 40), before=batch(0, 0, 7))
+    seen = operators(star, ["in"], both, {"in": (0,)}, {}, {}, KIND)["in"]
+    assert seen.emitted == {"a": 40.0, "b": 40.0}
+
+
+def test_lags_add_up_along_the_worst_path_and_backlogs_over_all_queries() -> None:
+    diamond = Topology(
+        "d",
+        tuple(map(Operator, ("in", "a", "b", "out"))),
+        (Stream("in", "a", 2, 0.5), Stream("in", "b", 2, 0.5), Stream("a", "out"), Stream("b", "out")),
+    )
+    lags = {"in": 1.0, "a": 2.0, "b": 5.0, "out": 0.5}
+    measured = {
+        name: ApplicationMeasures({name: 10.0}, throughput=9.0, backlog=3.0, lag_seconds=lag)
+        for name, lag in lags.items()
+    }
+    seen = together(diamond, {name: name for name in lags}, measured)
+    assert (seen.lag_seconds, seen.backlog) == (6.5, 12.0)
+    assert (dict(seen.load), seen.throughput) == ({"in": 10.0}, 9.0)

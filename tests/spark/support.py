@@ -10,6 +10,7 @@ from rheostat.engines.spark.engine import SparkEngine
 from rheostat.engines.spark.link import Link
 from rheostat.engines.spark.machines import LocalMachines
 from rheostat.engines.spark.spec import Spec
+from rheostat.infrastructure.kafka import connector_jars
 from rheostat.infrastructure.local import LocalProvider
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Plan
@@ -29,6 +30,7 @@ def application(
     kind: NodeKind = NodeKind(cores=1.0, slots=2, memory_mb=1024.0),
     nodes: int = 1,
     trigger_seconds: float | None = None,
+    kafka: str | None = None,
 ) -> Iterator[SparkEngine]:
     """One application with its own nodes on the shared Master."""
     machines = LocalMachines(cluster, kind)
@@ -55,6 +57,8 @@ def application(
             slots=kind.slots,
             executor_memory_mb=512,
             trigger_seconds=trigger_seconds,
+            kafka=kafka,
+            settings={"spark.jars": ",".join(map(str, connector_jars()))} if kafka else {},
         )
         engine = SparkEngine(start(spec), machines, clock, began_at, start)
         engine.begin(Configuration(dict(parallelism), nodes * kind.executors, nodes))

@@ -49,8 +49,14 @@ class Pipelined(ExecutionModel):
 
     >>> Pipelined().parallelism_for({"split": 1.5, "count": 0.2}, target=0.8)
     {'split': 2, 'count': 1}
+
+    Slots that are reserved hold something that no policy sees, such as the readers of topics inside a graph.
+
+    >>> Pipelined(reserved=2).slots_for({"split": 2, "count": 1})
+    5
     """
 
+    reserved: int = 0
     name = "pipelined"
 
     def utilisation(
@@ -62,7 +68,7 @@ class Pipelined(ExecutionModel):
         return {name: max(1, ceil(work / target)) for name, work in busy.items()}
 
     def slots_for(self, parallelism: Mapping[str, int]) -> int:
-        return sum(parallelism.values())
+        return sum(parallelism.values()) + self.reserved
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import typer
 
 from rheostat.cli import console
-from rheostat.infrastructure import cgroups
+from rheostat.infrastructure import cgroups, kafka
 from rheostat.infrastructure.java import java_version, spark_home
 from rheostat.infrastructure.local import LOOPBACK
 from rheostat.model.errors import UserError
@@ -34,7 +34,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _doctor(as_json: bool = typer.Option(False, "--json", help="Print JSON for programs.")) -> None:
-    """Check Java, Spark, control groups, ports and memory, and say what to do about each."""
+    """Check Java, Spark, control groups, ports, memory and Kafka, and say what to do about each."""
     findings = [check() for check in CHECKS]
     broken = [finding for finding in findings if finding.needed and not finding.good]
     if as_json:
@@ -106,4 +106,13 @@ def memory() -> Finding:
     return Finding("memory", True, f"{free:.1f} GB free")
 
 
-CHECKS: tuple[Callable[[], Finding], ...] = (java, spark, control_groups, ports, memory)
+def kafka_archives() -> Finding:
+    """Only streams from and to Kafka need them."""
+    missing = [bundle.name for bundle in (kafka.BROKER, kafka.CONNECTOR) if not bundle.cached()]
+    if missing:
+        how = "`rheostat kafka fetch` gets them from Maven Central (60 MB)"
+        return Finding("Kafka", False, f"{' and '.join(missing)} are not here yet; {how}", needed=False)
+    return Finding("Kafka", True, f"broker and connector are in {kafka.BROKER.folder.parent}")
+
+
+CHECKS: tuple[Callable[[], Finding], ...] = (java, spark, control_groups, ports, memory, kafka_archives)

@@ -18,6 +18,7 @@ JournalOption = Annotated[
     typer.Option("--journal", "-j", help="A journal; else the newest .rheostat/*/journal.sqlite."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+LONGEST_SECONDS = 1e9  # of a run; beyond, a time is no date
 _SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
@@ -54,7 +55,7 @@ class Times:
 
     def at(self, seconds: float) -> str:
         """Write a time; today's without the date."""
-        if self.started_at is None:
+        if self.started_at is None or not abs(seconds) < LONGEST_SECONDS:
             return f"{seconds:,.0f} s"
         moment, today = datetime.fromtimestamp(self.started_at + seconds), datetime.fromtimestamp(self.now)
         same_day = moment.date() == today.date()

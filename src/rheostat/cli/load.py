@@ -1,7 +1,10 @@
-"""`rheostat load`: see, list and write load curves."""
+"""`rheostat load`: see, list and write load curves, and send them to Kafka."""
 
 import shutil
+import signal
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +13,9 @@ import typer
 
 from rheostat.cli import console
 from rheostat.cli.chart import FloatArray, chart, span, time_ticks
+from rheostat.cli.kafka import SERVERS, Servers, must_answer
+from rheostat.infrastructure import kafka
+from rheostat.infrastructure.producer import LEAST_SIZE, Rows, Schedule, Sender, Sent
 from rheostat.model.errors import FileError, UserError
 from rheostat.workloads import Curve, parse_curve, sample
 from rheostat.workloads.catalogue import FAMILIES, Key
@@ -17,6 +23,7 @@ from rheostat.workloads.traces import write_trace
 
 MAX_SAMPLES = 700_000  # a week of seconds
 MAX_POINTS = 1000
+MAX_SCALE = 100_000
 
 load = typer.Typer(help="Load curves: rows/s offered at the sources over time.")
 
@@ -96,6 +103,86 @@ def write(
     """Write a curve as a trace file."""
     rows = write_trace(parse_curve(curve), out, step, seed)
     print(f"{rows:,} rows written to {out}; use them as trace:{out}")
+
+
+@load.command(epilog="Example: rheostat load run sine:high=50000 --kafka events --partitions 4 --seconds 60")
+def run(
+    curve: Spec,
+    *,
+    topic: Annotated[str, typer.Option("--kafka", metavar="TOPIC", help="The topic.", show_default=False)],
+    servers: Servers = SERVERS,
+    keys: Annotated[int, typer.Option(min=1, max=10_000_000, help="How many keys the rows have.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the noise and of the rows' keys.")] = 0,
+    partitions: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="Of the topic, if it is new.", show_default="4")
+    ] = None,
+    seconds: Annotated[float | None, typer.Option(help="End after so long; else with the curve.")] = None,
+    time_scale: Annotated[float, typer.Option(help="Play the curve so many times as fast.")] = 1.0,
+    size: Annotated[
+        int | None, typer.Option(min=LEAST_SIZE, max=900_000, help="Pad the rows to so many bytes.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="What was sent, for programs.")] = False,
+) -> None:
+    """Send keyed rows to a Kafka topic at a curve's rate; Ctrl-C ends it."""
+    if not 0 < time_scale <= MAX_SCALE:
+        raise UserError(f"--time-scale must be greater than 0 and at most {MAX_SCALE:,}")
+    if seconds is not None and not 0 < seconds < float("inf"):
+        raise UserError("--seconds must be greater than 0")
+    schedule = Schedule(parse_curve(curve), seed, time_scale)
+    must_answer(servers)
+    if partitions is not None or topic not in kafka.topics(servers):
+        kafka.create_topic(servers, topic, partitions or 4)
+    sender = Sender(servers, topic, schedule, Rows(keys, seed, size))
+    with _until_interrupted() as stopped, console.progress() as start:
+        sent = sender.run(seconds, stopped, start(f"{topic} at {servers}"))
+    _report(sent, topic, as_json)
+    if sent.failed:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _until_interrupted() -> Iterator[Callable[[], bool]]:
+    """The first Ctrl-C or SIGTERM only asks to stop, so that what was sent can be told; another one ends."""
+    heard: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+
+    def hear(number: int, _: object) -> None:
+        heard.append(number)
+        signal.signal(number, signal.default_int_handler)
+
+    before = [signal.signal(number, hear) for number in numbers]
+    try:
+        yield lambda: bool(heard)
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+    if heard:
+        console.fail("interrupted: what was due until now is sent")
+
+
+def _report(sent: Sent, topic: str, as_json: bool) -> None:
+    if as_json:
+        console.print_json(
+            {
+                "topic": topic,
+                "rows": sent.rows,
+                "wanted": sent.wanted,
+                "failed": sent.failed,
+                "seconds": sent.seconds,
+                "rows_per_second": sent.rows_per_second,
+                "behind_rows": sent.behind_rows,
+                "behind_at_seconds": sent.behind_at_seconds,
+            }
+        )
+        return
+    rate, took = console.number(sent.rows_per_second), console.number(sent.seconds)
+    print(f"{topic}: {sent.rows:,} rows sent in {took} s, {rate} rows/s")
+    print(
+        f"the curve wanted {sent.wanted:,} rows; at worst, {sent.behind_at_seconds:.1f} s after the start, "
+        f"{sent.behind_rows:,} were late"
+    )
+    if sent.failed:
+        console.fail(f"{console.count(sent.failed, 'row')} did not reach the broker: {sent.reason}")
 
 
 def _sampled(curve: Curve, seed: int) -> tuple[FloatArray, FloatArray]:

@@ -45,6 +45,7 @@ for _part in (
     "simulate",
     "compare",
     "cluster",
+    "kafka",
     "demo",
     "run",
     "doctor",

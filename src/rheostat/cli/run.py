@@ -70,6 +70,10 @@ def _run(
     changes: Annotated[
         int, typer.Option("--changes-per-hour", help="Most changes in an hour; 0: no limit.")
     ] = DEFAULT_CHANGES_PER_HOUR,
+    kafka: Annotated[
+        str | None,
+        typer.Option("--kafka", help="HOST:PORT of a broker, for Spark's connector and for graphs."),
+    ] = None,
     conf: Annotated[list[str] | None, typer.Option("--conf", help="A setting of Spark's, KEY=VALUE.")] = None,
     seconds: Annotated[
         float | None, typer.Option("--seconds", help="End after so long; else when interrupted.")
@@ -95,6 +99,7 @@ def _run(
         ),
         checkpoint=checkpoint,
         trigger_seconds=None if trigger is None else positive("--trigger", trigger),
+        kafka=kafka,
         dry_run=dry_run,
         resume=resume,
         seed=seed,

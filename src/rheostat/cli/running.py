@@ -21,6 +21,7 @@ from rheostat.engines.spark.engine import SparkEngine
 from rheostat.engines.spark.link import EndedError, Link
 from rheostat.engines.spark.machines import ForeignMachines, LocalMachines, Machines
 from rheostat.engines.spark.spec import Spec
+from rheostat.infrastructure import kafka
 from rheostat.infrastructure.java import java_version, spark_home
 from rheostat.infrastructure.local import LocalProvider
 from rheostat.model.configuration import Bounds, Configuration, NodeKind
@@ -29,7 +30,7 @@ from rheostat.model.observation import Event
 from rheostat.policies.base import Policy, Start
 
 JOURNAL = "journal.sqlite"
-MASTER_SECONDS = 5.0
+LISTENING_SECONDS = 5.0
 HEAP_SHARE = 0.6  # of a node's memory, for the heaps of its executors
 _logger = logging.getLogger(__name__)
 
@@ -51,6 +52,7 @@ class Order:
     guards: Guards = field(default_factory=Guards)
     checkpoint: str | None = None
     trigger_seconds: float | None = None
+    kafka: str | None = None  # HOST:PORT of a broker; Spark gets its connector then
     dry_run: bool = False
     resume: bool = False
     seed: int = 0
@@ -87,7 +89,9 @@ def started(
     spark_home()
     _check_script(order.script)
     if order.master and not order.resume:
-        _check_master(order.master)
+        _check_listens("Spark Master", order.master)
+    if order.kafka:
+        order = _with_kafka(order, order.kafka, say)
     with ExitStack() as stack:
         _check_journal(order, stack)
         link = Link.attach(order.folder.absolute()) if order.resume and order.master else None
@@ -166,6 +170,7 @@ def _spec(order: Order, machines: Machines) -> Spec:
         slots=max(1, kind.slots // kind.executors),
         executor_memory_mb=int(kind.memory_mb * HEAP_SHARE / kind.executors),
         trigger_seconds=order.trigger_seconds,
+        kafka=order.kafka,
         settings=order.settings,
     )
 
@@ -218,18 +223,28 @@ def _check_script(script: Path) -> None:
         raise UserError(f"{script}: {error}") from None
 
 
-def _check_master(url: str) -> None:
-    """Spark itself would try for a minute; a URL may name several Masters, one of which leads."""
+def _check_listens(what: str, url: str, otherwise: str = "") -> None:
+    """Their clients would try for a minute; a URL may name several places, one of which is enough."""
     why: Exception | None = None
     for place in url.removeprefix("spark://").split(","):
         host, _, port = place.rpartition(":")
         try:
-            socket.create_connection((host.strip("[]"), int(port)), MASTER_SECONDS).close()
+            socket.create_connection((host.strip("[]"), int(port)), LISTENING_SECONDS).close()
         except (OSError, ValueError, OverflowError) as error:
             why = error
         else:
             return
-    raise UserError(f"no Spark Master answers at {url}: {why}")
+    raise UserError(f"no {what} answers at {url}: {why}{otherwise}")
+
+
+def _with_kafka(order: Order, servers: str, say: Callable[[str], None]) -> Order:
+    """Check that the broker answers, and give Spark its connector, unless the user brings one."""
+    _check_listens("Kafka broker", servers, "; start one with `rheostat kafka up`")
+    given = order.settings
+    if "spark.jars.packages" in given:
+        return order
+    jars = [*filter(None, [given.get("spark.jars")]), *map(str, kafka.connector_jars(say))]
+    return replace(order, settings={**given, "spark.jars": ",".join(jars)})
 
 
 def _check_journal(order: Order, stack: ExitStack) -> None:

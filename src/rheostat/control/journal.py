@@ -1,5 +1,6 @@
 """The journal: every observation, decision and outcome in one SQLite file of bounded size."""
 
+import json
 import logging
 import sqlite3
 from collections import deque
@@ -9,13 +10,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from pydantic_core import to_json
-
 from rheostat.control.lines import Line, Worth, columns, line
 from rheostat.control.loop import Turn
 from rheostat.control.reading import PLAIN, TURN, JournalReader
 from rheostat.control.rollup import make_room
 from rheostat.control.tables import SCHEMA
+from rheostat.model.documents import storable
 from rheostat.model.errors import FileError, UserError
 from rheostat.model.observation import Event
 
@@ -108,10 +108,11 @@ class Journal(JournalReader):
 
     def _write(self, entry: Turn | Event) -> None:
         events = (entry,) if isinstance(entry, Event) else entry.observation.events
-        rows = [(event.at, event.kind, event.text) for event in events]
+        rows = [(event.at, storable(event.kind), storable(event.text)) for event in events]
         self._db.executemany("INSERT INTO events VALUES (?, ?, ?)", rows)
         if isinstance(entry, Turn):
-            values = (summary := line(entry, self._last_applied)).values
+            summary = line(entry, self._last_applied)
+            values = [storable(value) if isinstance(value, str) else value for value in summary.values]
             marks = ", ".join("?" * len(values))
             self._db.execute(f"INSERT INTO turns ({columns(Line)}) VALUES ({marks})", values)
             self._db.execute("INSERT INTO details VALUES (?, ?)", (entry.number, _text(entry)))
@@ -154,4 +155,6 @@ def _passes(error: sqlite3.Error) -> bool:
 
 def _text(turn: Turn) -> str:
     """Write a turn as JSON in which an infinity stays one; strict JSON would make it null."""
-    return to_json(TURN.dump_python(turn, mode="json"), inf_nan_mode="constants").decode()
+    return storable(
+        json.dumps(TURN.dump_python(turn, mode="json"), ensure_ascii=False, separators=(",", ":"))
+    )

@@ -4,10 +4,13 @@ from dataclasses import astuple, dataclass, fields
 from enum import IntEnum
 from typing import Any
 
+from pydantic import ConfigDict
+
 from rheostat.control.loop import Turn
 from rheostat.model.decision import Status
 from rheostat.model.observation import Measure
 
+ONLY_NUMBERS = ConfigDict(allow_inf_nan=False)
 SHOWING = 3  # turns after a change that show what it brought
 
 
@@ -23,6 +26,8 @@ class Worth(IntEnum):
 @dataclass(frozen=True, slots=True)
 class Line:
     """One turn in one row, so that lists and sums need no JSON."""
+
+    __pydantic_config__ = ONLY_NUMBERS
 
     number: int
     at: float  # decided, seconds since the run began
@@ -56,6 +61,8 @@ class Line:
 class Window:
     """Many turns in one row: means over time, and the extremes that would hurt."""
 
+    __pydantic_config__ = ONLY_NUMBERS
+
     start: float
     end: float
     turns: int
@@ -75,6 +82,8 @@ class Window:
 class Alert:
     """The same alert, however often it was raised."""
 
+    __pydantic_config__ = ONLY_NUMBERS
+
     text: str
     times: int
     first_at: float
@@ -84,6 +93,8 @@ class Alert:
 @dataclass(frozen=True, slots=True)
 class Totals:
     """Sums over a stretch of the run."""
+
+    __pydantic_config__ = ONLY_NUMBERS
 
     turns: int = 0
     applied: int = 0

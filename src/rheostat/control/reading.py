@@ -4,9 +4,10 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -17,8 +18,14 @@ from rheostat.model.errors import FileError
 from rheostat.model.observation import Event
 
 TURN: TypeAdapter[Turn] = TypeAdapter(Turn)
+LINES: TypeAdapter[list[Line]] = TypeAdapter(list[Line])
+WINDOWS: TypeAdapter[list[Window]] = TypeAdapter(list[Window])
+ALERTS: TypeAdapter[list[Alert]] = TypeAdapter(list[Alert])
+EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[Event])
 PLAIN: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 ALL = -1  # rows
+MOST = 10**9  # turns, nodes or instances
+T = TypeVar("T")
 
 
 class JournalReader:
@@ -66,18 +73,23 @@ class JournalReader:
             raise FileError(f"{self.path}: not a journal that can be used: {error}") from None
         except ValidationError as error:
             raise FileError(f"{self.path}: holds what is no {error.title}; was it edited?") from None
+        except (UnicodeError, OverflowError) as error:
+            summary = str(error).splitlines()[0]
+            raise FileError(f"{self.path}: not a journal that can be used: {summary}") from None
 
     def facts(self) -> dict[str, Any]:
         """What `describe` noted."""
         with self._told():
             rows = self._db.execute("SELECT key, value FROM run").fetchall()
-            return {key: PLAIN.validate_json(value).get("value") for key, value in rows}
+            return PLAIN.validate_python(
+                {key: PLAIN.validate_json(value).get("value") for key, value in rows}
+            )
 
     def turns(self) -> Iterator[Turn]:
         """Every turn in order that is still kept in full."""
         with self._told():
             for (text,) in self._db.execute("SELECT turn FROM details ORDER BY number"):
-                yield TURN.validate_json(text)
+                yield self._read(text)
 
     def turn(self, number: int) -> Turn | None:
         """One turn, if it is still kept in full."""
@@ -110,16 +122,17 @@ class JournalReader:
             "SELECT alert, COUNT(*), MIN(at), MAX(at) FROM turns WHERE worth >= 2 AND alert IS NOT NULL "
             "GROUP BY alert ORDER BY MAX(at) DESC LIMIT ?"
         )
-        return [Alert(*row) for row in reversed(self._rows(query, last))]
+        return self._checked(ALERTS, "text, times, first_at, last_at", query, last)
 
     def events(self, since: float = float("-inf"), last: int = ALL) -> list[Event]:
         """The newest events since a time, oldest first."""
         query = "SELECT at, kind, text FROM events WHERE at >= ? ORDER BY at DESC, rowid DESC LIMIT ?"
-        return [Event(*row) for row in reversed(self._rows(query, since, last))]
+        return self._checked(EVENTS, "at, kind, text", query, since, last)
 
     def windows(self) -> list[Window]:
         """What was rolled up, oldest first."""
-        return [Window(*row) for row in self._rows(f"SELECT {columns(Window)} FROM windows ORDER BY start")]
+        query = f"SELECT {columns(Window)} FROM windows ORDER BY start DESC"
+        return self._checked(WINDOWS, columns(Window), query)
 
     def totals(self, since: float = 0.0) -> Totals:
         """Sums over what ended since a time; a change whose own line was rolled up no longer counts."""
@@ -130,17 +143,32 @@ class JournalReader:
         )[0]
         rolled_up = "SELECT TOTAL(turns), TOTAL(node_seconds) FROM windows WHERE end >= ?"
         more_turns, more_seconds = self._rows(rolled_up, since)[0]
-        counted = (turns + int(more_turns), int(applied), int(failed), int(dry))
+        with self._told():
+            counted = (turns + int(more_turns), int(applied), int(failed), int(dry))
         return Totals(*counted, seconds + more_seconds, pause)
 
     def _turn(self, which: str, *values: float) -> Turn | None:
         rows = self._rows(f"SELECT turn FROM details {which}", *values)
         with self._told():
-            return TURN.validate_json(rows[0][0]) if rows else None
+            return self._read(rows[0][0]) if rows else None
+
+    def _read(self, text: Any) -> Turn:
+        turn = TURN.validate_json(text)
+        if not _makes_sense(turn):
+            raise FileError(f"{self.path}: holds what is no Turn; was it edited?")
+        return turn
 
     def _lines(self, where: str, *values: float, last: int = ALL) -> list[Line]:
         query = f"SELECT {columns(Line)} FROM turns WHERE {where} ORDER BY number DESC LIMIT ?"
-        return [Line(*row) for row in reversed(self._rows(query, *values, last))]
+        return self._checked(LINES, columns(Line), query, *values, last)
+
+    def _checked(self, kind: TypeAdapter[list[T]], names: str, query: str, *values: float) -> list[T]:
+        """What a query finds, newest first, as values of a kind, oldest first."""
+        rows = self._rows(query, *values)
+        with self._told():
+            return kind.validate_python(
+                [dict(zip(names.split(", "), row, strict=True)) for row in reversed(rows)]
+            )
 
     def _rows(self, query: str, *values: float) -> list[Any]:
         with self._told():
@@ -160,6 +188,16 @@ class JournalReader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _makes_sense(turn: Turn) -> bool:
+    """Whether its times are times and its counts are counts; the types alone would let infinities pass."""
+    plan, outcome = turn.plan, turn.outcome
+    times = (plan.decided_at, outcome.started_at, outcome.finished_at, outcome.pause_seconds)
+    counts = [turn.number]
+    for one in (plan.current, plan.target, outcome.configuration):
+        counts += [one.nodes, one.executors, *one.parallelism.values()]
+    return all(isfinite(time) for time in times) and all(0 <= count <= MOST for count in counts)
 
 
 def _lies_still(path: Path) -> bool:

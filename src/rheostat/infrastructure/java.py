@@ -16,12 +16,18 @@ HOW_TO_JAVA = (
 HOW_TO_SPARK = "install Rheostat with Spark: pip install 'rheostat[spark]'"
 
 
-def java_version() -> int:
-    """The major version of the Java that Spark would use; UserError says what to do when it will not work."""
+def java_command() -> str:
+    """The Java that Spark would use: that of JAVA_HOME, or the first of the path."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is None or (home and not Path(java).exists()):
         raise UserError(f"no Java was found{' in JAVA_HOME' if home else ''}: {HOW_TO_JAVA}")
+    return java
+
+
+def java_version() -> int:
+    """The major version of the Java that Spark would use; UserError says what to do when it will not work."""
+    java = java_command()
     try:
         done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

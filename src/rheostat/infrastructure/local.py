@@ -144,8 +144,17 @@ class LocalProvider:
 
     def registered(self) -> int:
         """How many Workers the Master counts as alive."""
+        return len(self._registered_ports())
+
+    def is_registered(self, name: str) -> bool:
+        """Whether the Master counts this node's Worker as alive."""
+        return self._nodes[name].port in self._registered_ports()
+
+    def _registered_ports(self) -> list[str]:
+        """Of the web pages of the Workers that the Master counts as alive."""
         with urllib.request.urlopen(self._state, timeout=10) as answer:
-            return sum(worker["state"] == "ALIVE" for worker in json.load(answer)["workers"])
+            workers = json.load(answer)["workers"]
+        return [w["webuiaddress"].rpartition(":")[2] for w in workers if w["state"] == "ALIVE"]
 
     def remove(self, name: str) -> None:
         """End a Worker with its executors, and return what it held."""

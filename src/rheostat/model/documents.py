@@ -62,6 +62,11 @@ def not_a_truth_value(value: object) -> object:
     return value
 
 
+def storable(text: str) -> str:
+    """The text without halves of characters, which JSON can say and no file can hold."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def _bytes(path: Path) -> bytes:
     try:
         with path.open("rb") as file:

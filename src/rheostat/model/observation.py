@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pydantic import ConfigDict
+
 Measure = float | None
 
 
@@ -83,6 +85,8 @@ class Event:
 @dataclass(frozen=True, slots=True)
 class Observation:
     """One window: [start, end) in seconds."""
+
+    __pydantic_config__ = ConfigDict(allow_inf_nan=False)  # one that is read has only numbers in it
 
     start: float
     end: float

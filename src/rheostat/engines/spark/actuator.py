@@ -1,14 +1,14 @@
 """Carries out a plan in the order that loses nothing, checks every step, and goes back when one fails.
 
 Out: nodes, then executors registered, then parallelism. In: parallelism, a batch boundary, then executors,
-then nodes. A plan that does both does the first half of each before the second.
+then nodes. A plan that does both does the first half of each before the second. A node or a driver that is
+lost meanwhile is a step that fails.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from rheostat.control.ports import Clock
-from rheostat.engines.spark.batches import Batch
 from rheostat.engines.spark.machines import Machines
 from rheostat.engines.spark.monitor import Monitor
 from rheostat.model.configuration import Configuration
@@ -23,6 +23,10 @@ RESCALE_SECONDS = 600.0
 POLL_SECONDS = 0.2
 
 
+def _nothing(_step: str) -> None:
+    pass
+
+
 @dataclass
 class Actuator:
     """Changes a running application; everything it waits for, it waits for with a limit."""
@@ -32,10 +36,13 @@ class Actuator:
     clock: Clock
     topology: Topology
     realtime: bool
+    reserved: int = 0  # slots that readers inside a graph hold in Real-Time Mode
     executor_seconds: float = EXECUTOR_SECONDS
     steps: list[str] = field(default_factory=list)  # what was done, in words
     pause_seconds: float = 0.0
     parallelism: Mapping[str, int] = field(default_factory=dict)  # what runs, however far a plan got
+    nodes: int = 0  # how many were decided on, whatever happened to them since
+    before_step: Callable[[str], None] = _nothing  # told each step's name; faults are put in here
 
     def carry_out(self, plan: Plan) -> None:
         """Bring the application to the plan's target, or raise RheostatError with everything as it was."""
@@ -51,15 +58,21 @@ class Actuator:
                 self._add_executors(nodes, added)
                 self.settle(added)
             self._check_slots(target)
+            self.before_step("parallelism")
             changed = self._set_parallelism(before.parallelism, target.parallelism)
         except RheostatError:
             self._take_back(added, before)
             raise
         self.parallelism = target.parallelism
+        if coming:
+            self.nodes = nodes
         if changed:
-            self._wait_for_batch()
+            self.before_step("batch")
+            self._wait_for_batch(changed)
         if leaving:
             self._remove(leaving, nodes - len(leaving))
+            self.nodes = nodes - len(leaving)
+        self.before_step("end")
 
     def prepare(self, nodes: int) -> None:
         """Have so many nodes with their executors before anything runs on them, and no more."""
@@ -68,6 +81,20 @@ class Actuator:
         self._add_executors(nodes, self.machines.names())
         if surplus := self.machines.names()[nodes:]:
             self._remove(surplus, nodes)
+        self.nodes = nodes
+
+    def replace_lost(self) -> tuple[str, ...]:
+        """Start what is missing of the nodes that were decided on, and see their executors registered."""
+        added = self.machines.add(self.nodes - len(self.machines.names()))
+        try:
+            self._add_executors(self.nodes, added)
+        finally:
+            self.settle(tuple(name for name in added if name in self.machines.names()))
+        return added
+
+    def request_executors(self) -> None:
+        """Ask for as many executors as were decided on; a new driver, or one that lost some, needs it."""
+        self.monitor.link.ask("executors", total=self.nodes * self.machines.kind.executors)
 
     def settle(self, nodes: tuple[str, ...]) -> None:
         """These nodes are up: from now on they are as large as their kind says."""
@@ -79,6 +106,7 @@ class Actuator:
     def _add_nodes(self, count: int) -> tuple[str, ...]:
         if not count:
             return ()
+        self.before_step("nodes")
         began = self.clock.now()
         added = self.machines.add(count)
         if added:
@@ -86,10 +114,15 @@ class Actuator:
         return added
 
     def _add_executors(self, nodes: int, added: tuple[str, ...]) -> None:
-        began, wanted = self.clock.now(), nodes * self.machines.kind.executors
+        began, wanted, losses = self.clock.now(), nodes * self.machines.kind.executors, self.machines.losses
         self.monitor.link.ask("executors", total=wanted)
+        self.before_step("executors")
 
         def here() -> bool:
+            if self.machines.losses > losses:
+                raise RheostatError(
+                    "a node ended by itself before its executors were registered; rolled back"
+                )
             hosts = [self.machines.of(one) for one in self.monitor.executors if one["ready"]]
             per_node = self.machines.kind.executors
             return len(hosts) >= wanted and all(hosts.count(name) >= per_node for name in added)
@@ -115,64 +148,84 @@ class Actuator:
 
     # -- parallelism -------------------------------------------------------------------------------------
 
-    def _stateful_change(self, before: Mapping[str, int], target: Mapping[str, int]) -> int | None:
-        wanted = [target[o.name] for o in self.topology.operators if o.stateful]
-        had = [before[o.name] for o in self.topology.operators if o.stateful]
-        return max(wanted) if wanted and wanted != had else None
+    def _stateful_changes(self, before: Mapping[str, int], target: Mapping[str, int]) -> dict[str, int]:
+        """For each query whose state shall be rewritten one of its stateful operators, and the new count."""
+        changes = {}
+        for query in self.monitor.queries.values():
+            stateful = [name for name in query.operators if self.topology.operator(name).stateful]
+            if any(target[name] != before[name] for name in stateful):
+                changes[stateful[0]] = max(target[name] for name in stateful)
+        return changes
 
     def _check_state(self, before: Configuration, target: Configuration) -> None:
         """Refuse beforehand what Spark cannot rewrite."""
-        if self._stateful_change(before.parallelism, target.parallelism) is not None:
-            why = self.monitor.link.ask("refusal")
+        for name in self._stateful_changes(before.parallelism, target.parallelism):
+            why = self.monitor.link.ask("refusal", operator=name)
             if why:
                 raise UserError(f"the stateful operators keep their parallelism: {why}")
 
     def _check_slots(self, target: Configuration) -> None:
         """In Real-Time Mode every instance holds a slot; a query that lacks one dies."""
-        if self.realtime and target.instances > self.monitor.slots:
+        needed = target.instances + self.reserved
+        if self.realtime and needed > self.monitor.slots:
             raise RheostatError(
-                f"{target.instances} instances need a slot each, there are {self.monitor.slots}; rolled back"
+                f"{needed} instances need a slot each, there are {self.monitor.slots}; rolled back"
             )
 
-    def _set_parallelism(self, before: Mapping[str, int], target: Mapping[str, int]) -> bool:
+    def _set_parallelism(self, before: Mapping[str, int], target: Mapping[str, int]) -> set[str]:
+        """Change the operators; returns the queries that run otherwise from their next batch on."""
         stateless = {
             o.name: target[o.name]
             for o in self.topology.operators
             if not o.stateful and self.topology.inputs[o.name] and target[o.name] != before[o.name]
         }
-        count = self._stateful_change(before, target)
         if stateless:
             self.monitor.link.ask("parallelism", targets=stateless)
-        if count is not None:
-            try:
-                done = self.monitor.link.ask("rescale", timeout=RESCALE_SECONDS, count=count)
-            except RheostatError:
-                if stateless:
-                    self.monitor.link.ask("parallelism", targets={name: before[name] for name in stateless})
-                raise
-            self.pause_seconds = done["pause_seconds"]
-            self.steps.append(
-                f"state rewritten for {count} instances, stood still for {self.pause_seconds:.1f} s"
-            )
+        try:
+            rewritten = self._rewrite(self._stateful_changes(before, target))
+        except RheostatError:
+            if stateless:
+                self.monitor.link.ask("parallelism", targets={name: before[name] for name in stateless})
+            raise
         if stateless:
             words = ", ".join(f"{name} {before[name]} -> {count}" for name, count in stateless.items())
             self.steps.append(words)
-        return bool(stateless) or count is not None
+        changed = {*stateless, *rewritten}
+        return {query.name for query in self.monitor.queries.values() if changed & set(query.operators)}
 
-    def _wait_for_batch(self) -> None:
-        """Wait for a batch that began after the change: from then on nothing runs as it was."""
+    def _rewrite(self, changes: Mapping[str, int]) -> list[str]:
+        """Rewrite the state of one query after the other; returns an operator of each."""
+        for name, count in changes.items():
+            done = self.monitor.link.ask("rescale", timeout=RESCALE_SECONDS, operator=name, count=count)
+            query = next(query for query in self.monitor.queries.values() if name in query.operators)
+            stateful = [other for other in query.operators if self.topology.operator(other).stateful]
+            self.parallelism = {**self.parallelism, **dict.fromkeys(stateful, count)}
+            self.pause_seconds = max(self.pause_seconds, done["pause_seconds"])
+            self.steps.append(
+                f"state rewritten for {count} instances, stood still for {done['pause_seconds']:.1f} s"
+            )
+        return list(changes)
+
+    def _wait_for_batch(self, queries: set[str]) -> None:
+        """Wait for a batch of each query that began after the change: from then on nothing runs as it was."""
         began = self.clock.now()
-        fresh: list[Batch] = []
+        fresh: dict[str, int] = {}
 
         def ended() -> bool:
-            fresh.extend(batch for batch in self.monitor.recent if batch.started >= began)
-            return bool(fresh)
+            for batch in self.monitor.recent:
+                if batch.started >= began and batch.query in queries:
+                    fresh.setdefault(batch.query, batch.number)
+            return len(fresh) == len(queries)
 
         limit = max([BATCH_SECONDS, *(3 * batch.seconds for batch in self.monitor.recent)])
         if self._wait(ended, limit):
-            self.steps.append(f"effective in batch {fresh[0].number}")
+            numbers = [str(number) for number in fresh.values()]
+            self.steps.append(f"effective in batch {' and '.join(numbers)}")
         else:
-            self.steps.append(f"no batch ended within {limit:.0f} s after the change")
+            late = " and ".join(sorted(queries - set(fresh)))
+            self.steps.append(
+                f"no batch {f'of {late} ' if late else ''}ended within {limit:.0f} s after the change"
+            )
 
     # -- in ----------------------------------------------------------------------------------------------
 
@@ -192,10 +245,13 @@ class Actuator:
         return names[-surplus:] if surplus > 0 else ()
 
     def _remove(self, leaving: tuple[str, ...], nodes: int) -> None:
+        self.before_step("release")
         self.monitor.link.ask("executors", total=nodes * self.machines.kind.executors)
         self._release(leaving)
+        self.before_step("remove")
         for name in leaving:
-            self.machines.remove(name)
+            if name in self.machines.names():  # it may have ended by itself
+                self.machines.remove(name)
         self.steps.append(f"{', '.join(leaving)} removed")
 
     def _release(self, nodes: tuple[str, ...]) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from rheostat.engines.spark.host import Host, plain
+from rheostat.engines.spark.host import Host
 from rheostat.engines.spark.rescale import refusal, rescale
+from rheostat.engines.spark.sparks_words import plain
 from rheostat.model.errors import RheostatError, UserError
 
 Answer = Callable[[Host, Mapping[str, Any]], Any]
@@ -30,8 +31,8 @@ ANSWERS: dict[str, Answer] = {
     "decommission": lambda host, request: host.session.decommission(request["executors"]),
     "kill": lambda host, request: host.session.kill(request["executors"]),
     "parallelism": lambda host, request: host.set_parallelism(request["targets"]),
-    "refusal": lambda host, _: refusal(host),
-    "rescale": lambda host, request: asdict(rescale(host, int(request["count"]))),
+    "refusal": lambda host, request: refusal(host, request["operator"]),
+    "rescale": lambda host, request: asdict(rescale(host, request["operator"], int(request["count"]))),
     "stop": lambda host, _: host.stop(),
 }
 

@@ -12,16 +12,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from rheostat.model.errors import UserError
-from rheostat.model.topology import Operator, Stream, Topology
 
 DEFAULT_MAX_PARALLELISM = 64
 DEFAULT_STATE_PARTITIONS = 4
@@ -36,36 +33,39 @@ class Step:
     """A source or an operator as the user declared it."""
 
     name: str
-    transform: Transform | None  # None: the source
+    inputs: Mapping[str, str | None] = field(
+        default_factory=dict
+    )  # steps whose rows it takes, and which rows
+    load: Load | None = None  # a source's
+    transform: Transform | None = None  # an operator's
     keys: tuple[str, ...] = ()
     stateful: bool = False
     min_parallelism: int = 1
     max_parallelism: int = DEFAULT_MAX_PARALLELISM
+    arrived: Callable[[], float] | None = None  # rows that a source was offered so far, where somebody knows
 
 
 @dataclass
 class Application:
-    """A chain of operators from one source to one sink. Nothing happens before `run`."""
+    """A graph of operators from sources to sinks. Nothing happens before `run`.
+
+    A chain becomes one streaming query. Where rows fan out or in, the graph is cut into several queries that
+    a Kafka topic links, so that every operator keeps a parallelism and a queue of its own.
+    """
 
     name: str
     trigger_seconds: float = 5.0
-    steps: list[Step] = field(default_factory=list)
-    arrived: Callable[[], float] | None = (
-        None  # rows that the source was offered so far, where somebody knows
-    )
-    _load: Load | None = None
-    _write: tuple[str, Write] | None = None
+    link_partitions: int | None = None  # of a topic between two queries; None: as the mode needs
+    steps: dict[str, Step] = field(default_factory=dict)
+    sinks: dict[str, tuple[str, Write]] = field(default_factory=dict)  # step -> its sink's name and writer
 
     def source(
         self, name: str, load: Load, *, parallelism: int = 1, arrived: Callable[[], float] | None = None
     ) -> Rows:
         """Read a stream; `parallelism` is its number of partitions, which only the source can change."""
-        if self.steps:
-            raise UserError(
-                f"{self.name!r} has a source already: a second one needs an application of its own"
-            )
-        self._load, self.arrived = load, arrived
-        return self._add(Step(name, None, (), False, parallelism, parallelism))
+        return self._add(
+            Step(name, load=load, min_parallelism=parallelism, max_parallelism=parallelism, arrived=arrived)
+        )
 
     def run(self) -> None:
         """Run until it is stopped: under `rheostat run` elastically, else at a fixed size."""
@@ -73,56 +73,37 @@ class Application:
 
         host.run(self)
 
-    def topology(self) -> Topology:
-        """What it is, for policies: costs and selectivities are measured later."""
-        operators = tuple(
-            Operator(
-                step.name,
-                cost_seconds=0.0,
-                min_parallelism=step.min_parallelism,
-                max_parallelism=step.max_parallelism,
-                stateful=step.stateful,
-            )
-            for step in self.steps
-        )
-        names = [step.name for step in self.steps]
-        streams = tuple(Stream(a, b) for a, b in pairwise(names))
-        return Topology(self.name, operators, streams)
-
-    def rows(self, spark: SparkSession) -> DataFrame:
-        """Build the query up to its sink; every step ends in an observe(), which counts rows and marks it."""
-        if self._load is None or self._write is None:
+    def check(self) -> None:
+        """Refuse a graph with loose ends."""
+        if not self.steps or not self.sinks:
             raise UserError(f"application {self.name!r} needs a source and a sink before it can run")
-        rows = _marked(self._load(spark), self.steps[0].name)
-        for step in self.steps[1:]:
-            if step.transform is not None:
-                rows = _marked(step.transform(rows), step.name)
-        return rows
-
-    def writer(self, rows: DataFrame) -> DataStreamWriter:
-        """Give the rows to the sink."""
-        if self._write is None:
-            raise UserError(f"application {self.name!r} has no sink")
-        return self._write[1](rows)
+        read = {upstream for step in self.steps.values() for upstream in step.inputs}
+        for name in self.steps:
+            if name not in read and name not in self.sinks:
+                raise UserError(f"nobody takes the rows of {name!r}: give it a sink, or leave it out")
+            if name in read and name in self.sinks:
+                raise UserError(
+                    f"{name!r} has both a sink and an operator behind it: put an operator before the sink"
+                )
 
     def _add(self, step: Step) -> Rows:
-        if any(step.name == other.name for other in self.steps):
+        if step.name in self.steps:
             raise UserError(f"{self.name!r} has two operators called {step.name!r}: give each its own name")
         if not 1 <= step.min_parallelism <= step.max_parallelism:
             raise UserError(
                 f"operator {step.name!r}: 1 <= min_parallelism <= max_parallelism must hold, "
                 f"not {step.min_parallelism} and {step.max_parallelism}"
             )
-        self.steps.append(step)
-        return Rows(self, len(self.steps))
+        self.steps[step.name] = step
+        return Rows(self, {step.name: None})
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What flows after a step; the next operator or the sink takes it."""
+    """What flows after one step, or after several; any number of operators can take it."""
 
     application: Application
-    position: int
+    after: Mapping[str, str | None]  # steps, and the condition that their rows meet; None: all
 
     def operator(
         self,
@@ -139,23 +120,31 @@ class Rows:
         Rows with equal `keys` meet in one instance. A stateful operator keeps the number of instances that it
         began with unless bounds are given: changing it means to stop and to rewrite its state.
         """
-        self._check_free(name)
         low = min_parallelism or (max_parallelism or DEFAULT_STATE_PARTITIONS if stateful else 1)
         high = max_parallelism or (low if stateful else DEFAULT_MAX_PARALLELISM)
-        return self.application._add(Step(name, transform, tuple(keys), stateful, low, high))
+        return self.application._add(
+            Step(name, self.after, None, transform, tuple(keys), stateful, low, high)
+        )
+
+    def where(self, condition: str) -> Rows:
+        """Only the rows that meet an SQL condition: whoever takes these gets no others."""
+        both = {name: f"({old}) and ({condition})" if old else condition for name, old in self.after.items()}
+        return Rows(self.application, both)
+
+    def merge(self, *others: Rows) -> Rows:
+        """These rows and others, for one operator that takes them all; their columns must be the same."""
+        after = dict(self.after)
+        for other in others:
+            if twice := set(after) & set(other.after):
+                raise UserError(f"merge: the rows of {min(twice)!r} may come in once")
+            after |= other.after
+        return Rows(self.application, after)
 
     def sink(self, name: str, write: Write) -> None:
         """Write the rows somewhere: `write` returns a DataStreamWriter that is not started yet."""
-        self._check_free(name)
-        self.application._write = (name, write)
-
-    def _check_free(self, name: str) -> None:
-        if self.position != len(self.application.steps) or self.application._write is not None:
-            raise UserError(
-                f"{name!r} would branch off: one query is a chain from source to sink; "
-                "write to a topic and read it in another application"
-            )
-
-
-def _marked(rows: DataFrame, name: str) -> DataFrame:
-    return rows.observe(name, F.count(F.lit(1)).alias("rows"))
+        [step, *others], sinks = self.after, self.application.sinks
+        if others or self.after[step]:
+            raise UserError(f"sink {name!r} takes all rows of one operator: put an operator before it")
+        if step in sinks:
+            raise UserError(f"{step!r} has a sink already: put an operator before a second one")
+        sinks[step] = (name, write)

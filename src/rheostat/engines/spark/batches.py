@@ -2,16 +2,20 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from rheostat.engines.spark import plausible
+from rheostat.engines.spark.plausible import AbsurdError, amount, count
+from rheostat.model.documents import storable
 from rheostat.model.observation import Event
 
 MOST_ARRIVALS = 1000
+MOST_WORK = 10.0  # of the time that its tasks had; a stage that says more counted wrongly
+_ABSURD = (AbsurdError, AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +38,14 @@ class Batch:
     finished: float
     input_rows: float
     backlog: float | None  # rows that its sources hold beyond it; None: they do not tell
-    rows: Mapping[str, float]  # rows out of each operator
+    rows: Mapping[str, float]  # rows out of each operator, and "a to b" where b takes only some of a's
     stages: tuple[StageRun, ...]  # from the source up
     parts: Mapping[str, float]  # seconds of each part, by Spark's names
     state_rows: float | None = None
     state_bytes: float | None = None
     idle: bool = False  # nothing had arrived, so nothing ran
+    query: str = ""  # the part of the application's graph that it belongs to
+    doubt: str = ""  # what was absurd about it; then nothing is known but that it ended
 
     @property
     def seconds(self) -> float:
@@ -54,16 +60,22 @@ class Ledger:
     began_at: float  # unix seconds of the run's time 0
     source: str = ""  # whose rows are the input; where it counts none, Spark's own number is
     realtime: bool = False
-    query: str | None = None  # the one query that is measured; None: the first that is heard of
+    query: str | None = None  # the id of the one query that is measured; None: the first that is heard of
+    name: str = ""  # what that query is called
     _arrived: list[tuple[float, float]] = field(
         default_factory=list
     )  # (when, rows so far), if the source tells
     _done: float = 0.0
     _stages: dict[int, dict[int, StageRun]] = field(default_factory=dict)  # batch -> stage id -> run
+    _latest: float = 0.0  # when the last batch ended
+    _doubt: str = ""  # what was absurd since then
 
     def count_arrivals(self, samples: Sequence[Sequence[float]]) -> None:
         """Take what the source was offered by when; only the newest tells of batches to come."""
-        self._arrived += [(ms / 1000 - self.began_at, rows) for ms, rows in samples]
+        for sample in samples:
+            at, rows = _sample(sample) or (math.inf, 0.0)
+            if at < math.inf and (not self._arrived or self._arrived[-1][0] <= at - self.began_at):
+                self._arrived.append((at - self.began_at, rows))
         del self._arrived[:-MOST_ARRIVALS]
 
     def read(self, events: Sequence[Mapping[str, Any]]) -> tuple[list[Batch], list[Event]]:
@@ -71,76 +83,143 @@ class Ledger:
         batches: list[Batch] = []
         told: list[Event] = []
         for event in events:
-            kind = event.get("event")
-            if kind == "stage":
-                self._add_stage(event)
-            elif kind == "progress":
-                batch = self._batch(event["progress"])
-                if batch is not None:
-                    batches.append(batch)
-            elif (text := _words(event)) is not None:
-                at = event.get("at", 0) / 1000 - self.began_at
-                told.append(Event(at, str(event.get("kind") or kind), text))
+            try:
+                kind = event.get("event")
+                if kind == "stage":
+                    self._add_stage(event)
+                elif kind == "progress":
+                    batch = self._ended(event["progress"])
+                    if batch is not None:
+                        batches.append(batch)
+                elif (text := _words(event)) is not None:
+                    name = str(event.get("kind") or kind)
+                    told.append(Event(self._when(event), storable(name), storable(text)))
+            except _ABSURD as error:
+                self._doubt = plausible.short(error)
+        told += [
+            Event(batch.finished, "absurd", f"batch {batch.number} is not judged: {batch.doubt}")
+            for batch in batches
+            if batch.doubt
+        ]
         return batches, told
 
     def _add_stage(self, event: Mapping[str, Any]) -> None:
-        if self.query is None:
-            self.query = event["query"]
-        if event["query"] != self.query or event["failed"]:
+        if not self._is_ours(event, "query") or event["failed"]:
             return
-        runs = self._stages.setdefault(event["batch"], {})
-        runs[event["id"]] = _plus(runs.get(event["id"]), _stage(event))
+        number, batch = count(event, "id", plausible.MOST_ID), count(event, "batch", plausible.MOST_ID)
+        runs = self._stages.setdefault(batch, {})
+        runs[number] = _plus(runs.get(number), _stage(event))
 
-    def _batch(self, progress: Mapping[str, Any]) -> Batch | None:
+    def _is_ours(self, about: Mapping[str, Any], key: str) -> bool:
+        name = plausible.name(about, key)
         if self.query is None:
-            self.query = progress["id"]
-        if progress["id"] != self.query:
+            self.query = name
+        return name == self.query
+
+    def _ended(self, progress: Mapping[str, Any]) -> Batch | None:
+        """The batch that a progress tells of, or, where it makes no sense, that there was one."""
+        if not self._is_ours(progress, "id"):
             return None
-        number, parts = int(progress["batchId"]), progress.get("durationMs") or {}
+        try:
+            batch = self._batch(progress)
+        except _ABSURD as error:
+            self._doubt = plausible.short(error)
+            number = plausible.counted(progress, "batchId", plausible.MOST_ID) or 0
+            batch = Batch(number, self._latest, self._latest, 0.0, None, {}, (), {})
+        batch, self._doubt = replace(batch, doubt=self._doubt or _overworked(batch)), ""
+        self._latest = batch.finished
+        return batch
+
+    def _batch(self, progress: Mapping[str, Any]) -> Batch:
+        number, parts = (
+            count(progress, "batchId", plausible.MOST_ID),
+            plausible.mapping(progress, "durationMs"),
+        )
         idle = "addBatch" not in parts
         runs = {} if idle else self._stages.pop(number, {})
         for old in [batch for batch in self._stages if batch < number]:
             del self._stages[old]
-        started = datetime.fromisoformat(progress["timestamp"]).timestamp() - self.began_at
-        seconds = float(parts.get("triggerExecution", progress.get("batchDuration", 0))) / 1000
-        states = progress.get("stateOperators") or []
-        observed = progress.get("observedMetrics") or {}
-        rows = {name: float(row.get("rows") or 0) for name, row in observed.items()}
-        input_rows = rows.get(self.source, float(progress.get("numInputRows") or 0))
+        started = plausible.moment(progress, "timestamp") - self.began_at
+        whole = (parts, "triggerExecution") if "triggerExecution" in parts else (progress, "batchDuration")
+        seconds = amount(*whole, plausible.MOST_MS) / 1000
+        observed = plausible.mapping(progress, "observedMetrics")
+        rows = {}
+        for name in observed:
+            for metric in plausible.mapping(observed, name):
+                told = plausible.counted(plausible.mapping(observed, name), metric, plausible.MOST_ROWS)
+                if told is not None:
+                    rows[name if metric == "rows" else f"{name} {metric}"] = float(told)
+        if self.source in rows:
+            input_rows = rows[self.source]
+        else:
+            input_rows = float(count(progress, "numInputRows", plausible.MOST_ROWS))
+        if idle and input_rows:
+            raise AbsurdError(f"{input_rows:g} rows in no time")
         self._done += input_rows
+        states = plausible.mappings(progress, "stateOperators")
         return Batch(
             number=number,
             started=started,
             finished=started + seconds,
             input_rows=input_rows,
             backlog=self._waiting(
-                started + seconds if self.realtime else started, progress.get("sources") or []
+                started + seconds if self.realtime else started, plausible.mappings(progress, "sources")
             ),
             rows=rows,
             stages=tuple(runs[key] for key in _chain(runs)),
-            parts={name: float(value) / 1000 for name, value in parts.items()},
-            state_rows=sum(float(s.get("numRowsTotal") or 0) for s in states) if states else None,
-            state_bytes=sum(_state_bytes(s) for s in states) if states else None,
+            parts=_parts(parts),
+            state_rows=_total(plausible.counted(s, "numRowsTotal", plausible.MOST_ROWS) for s in states),
+            state_bytes=_total(_state_bytes(s) for s in states),
             idle=idle,
+            query=self.name,
         )
+
+    def _when(self, event: Mapping[str, Any]) -> float:
+        at = plausible.counted(event, "at", plausible.MOST_ID)
+        return self._latest if at is None else at / 1000 - self.began_at
 
     def _waiting(self, at: float, sources: Sequence[Mapping[str, Any]]) -> float | None:
         """Rows that the source holds beyond this batch: by what it was offered, or by its offsets."""
         if not self._arrived:
             return _backlog(sources)
         times, rows = zip(*self._arrived, strict=True)
-        return max(0.0, float(np.interp(at, times, rows)) - self._done)
+        position = _position(sources)
+        return max(0.0, float(np.interp(at, times, rows)) - (self._done if position is None else position))
+
+
+def _sample(pair: Sequence[float]) -> tuple[float, float] | None:
+    """When, in unix seconds, and how many rows; None: neither."""
+    try:
+        about = dict(zip(("at", "rows"), pair, strict=True))
+        return amount(about, "at", plausible.MOST_ID) / 1000, amount(about, "rows", plausible.MOST_BYTES)
+    except _ABSURD:
+        return None
 
 
 def _stage(event: Mapping[str, Any]) -> StageRun:
-    each = tuple((str(who), cpu / 1e9, float(rows)) for who, cpu, rows in event["each"])
+    cpu, waited = count(event, "cpu_ns", plausible.MOST_NS), count(event, "wait_ms", plausible.MOST_NS)
     return StageRun(
-        tasks=int(event["tasks"]),
-        cpu_seconds=event["cpu_ns"] / 1e9 + event["python_ms"] / 1e3,
-        busy_seconds=max(0.0, event["run_ms"] - event["wait_ms"]) / 1e3,
-        each=each,
-        parents=tuple(event["parents"]),
+        tasks=count(event, "tasks", plausible.MOST_TASKS, least=1),
+        cpu_seconds=cpu / 1e9 + count(event, "python_ms", plausible.MOST_NS) / 1e3,
+        busy_seconds=max(0.0, count(event, "run_ms", plausible.MOST_NS) - waited) / 1e3,
+        each=tuple(_task(*task) for task in event["each"]),
+        parents=tuple(int(parent) for parent in event["parents"]),
     )
+
+
+def _task(who: object, cpu_ns: object, rows: object) -> tuple[str, float, float]:
+    about = {"cpu_ns": cpu_ns, "rows": rows}
+    seconds = count(about, "cpu_ns", plausible.MOST_NS) / 1e9
+    return str(who), seconds, float(count(about, "rows", plausible.MOST_ROWS))
+
+
+def _overworked(batch: Batch) -> str:
+    """Say which stage claims more time than its tasks had; empty: none."""
+    for index, run in enumerate(batch.stages):
+        used = max(run.cpu_seconds, run.busy_seconds)
+        if used > MOST_WORK * run.tasks * (batch.seconds + 1.0):
+            return f"stage {index + 1} worked {used:.3g} s in {run.tasks} tasks of {batch.seconds:.3g} s"
+    return ""
 
 
 def _chain(runs: Mapping[int, StageRun]) -> list[int]:
@@ -168,10 +247,23 @@ def _plus(first: StageRun | None, second: StageRun) -> StageRun:
     )
 
 
-def _state_bytes(operator: Mapping[str, Any]) -> float:
+def _state_bytes(operator: Mapping[str, Any]) -> int | None:
     """RocksDB's files where they are told, else what the provider says it holds in memory."""
-    custom = operator.get("customMetrics") or {}
-    return float(custom.get("rocksdbSstFileSize") or operator.get("memoryUsedBytes") or 0)
+    custom = plausible.mapping(operator, "customMetrics")
+    files = plausible.counted(custom, "rocksdbSstFileSize", plausible.MOST_BYTES)
+    return files or plausible.counted(operator, "memoryUsedBytes", plausible.MOST_BYTES)
+
+
+def _total(values: Iterable[int | None]) -> float | None:
+    """Their sum; None: there are none, or one is not known."""
+    known = list(values)
+    return float(sum(value or 0 for value in known)) if known and None not in known else None
+
+
+def _parts(parts: Mapping[str, Any]) -> dict[str, float]:
+    """The seconds of every part of a batch that has a sensible time."""
+    told = {str(name): plausible.counted(parts, name, plausible.MOST_MS) for name in parts}
+    return {storable(name): ms / 1000 for name, ms in told.items() if ms is not None}
 
 
 def _backlog(sources: Sequence[Mapping[str, Any]]) -> float | None:
@@ -185,12 +277,19 @@ def _backlog(sources: Sequence[Mapping[str, Any]]) -> float | None:
     return waiting if sources else None
 
 
+def _position(sources: Sequence[Mapping[str, Any]]) -> float | None:
+    """Where a reader of Kafka stands, counted as the ends of its topics are; None: another source."""
+    ends = [_count(one.get("endOffset")) for one in sources if "Kafka" in str(one.get("description"))]
+    known = [end for end in ends if end is not None]
+    return sum(known) if known and len(known) == len(sources) else None
+
+
 def _count(offset: Any) -> float | None:
     """The rows that an offset counts: a Kafka topic's per partition, or one number under a name."""
     if isinstance(offset, str):
         try:
             offset = json.loads(offset)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     if not isinstance(offset, dict):
         return None  # a bare number may be anything: the rate source counts seconds
@@ -198,8 +297,8 @@ def _count(offset: Any) -> float | None:
     for value in offset.values():
         if isinstance(value, bool):
             return None
-        part = float(value) if isinstance(value, int | float) else _count(value)
-        if part is None or not math.isfinite(part):
+        part = value if isinstance(value, int | float) else _count(value)
+        if part is None or not 0 <= part <= plausible.MOST_BYTES:
             return None
         total += part
     return total
@@ -208,16 +307,16 @@ def _count(offset: Any) -> float | None:
 def _words(event: Mapping[str, Any]) -> str | None:
     kind = event.get("event")
     if kind == "note":
-        return str(event["text"])
+        return str(event.get("text"))
     if kind == "executor added":
-        return f"executor {event['id']} registered with {event['slots']} slots"
+        return f"executor {event.get('id')} registered with {event.get('slots')} slots"
     if kind == "executor removed":
-        return f"executor {event['id']} is gone: {event['reason']}"
+        return f"executor {event.get('id')} is gone: {event.get('reason')}"
     if kind == "query started":
-        return f"query {event.get('name') or ''} started, run {event['run']}".replace("  ", " ")
+        return f"query {event.get('name') or ''} started, run {event.get('run')}".replace("  ", " ")
     if kind == "query ended":
         reason = event.get("reason")
         return "query ended" + (
-            f": {' '.join(reason.split()).partition(' SQLSTATE')[0][:200]}" if reason else ""
+            f": {' '.join(str(reason).split()).partition(' SQLSTATE')[0][:200]}" if reason else ""
         )
     return None

@@ -16,6 +16,7 @@ from rheostat.engines.spark import host as hosting
 from rheostat.engines.spark.agent import Agent
 from rheostat.engines.spark.host import Host
 from rheostat.engines.spark.session import Session
+from rheostat.engines.spark.sparks_words import plain
 from rheostat.engines.spark.spec import FAILURE, Spec
 from rheostat.model.errors import RheostatError, UserError
 
@@ -30,7 +31,7 @@ def main(path: str) -> int:
     except RheostatError as error:
         return _leave(spec, error)
     except Exception as error:
-        return _leave(spec, RheostatError(f"{type(error).__name__}: {hosting.plain(error)}"))
+        return _leave(spec, RheostatError(f"{type(error).__name__}: {plain(error)}"))
     finally:
         shutil.rmtree(Path(spec.socket).parent, ignore_errors=True)
     return _leave(spec, None)
@@ -41,7 +42,7 @@ def _run(spec: Spec) -> None:
     try:
         session = Session(spec)
     except Exception as error:  # a setting, a port or a Master that is not there
-        raise UserError(f"Spark does not start: {hosting.plain(error)}") from None
+        raise UserError(f"Spark does not start: {plain(error)}") from None
     host = hosting.current = Host(session, spec)
     agent = Agent(host, Path(spec.socket))
 
@@ -73,7 +74,7 @@ def _run_script(spec: Spec, host: Host) -> None:
     except Exception as error:
         if host.has_run():
             raise
-        said = f"{type(error).__name__}: {hosting.plain(error)}"
+        said = f"{type(error).__name__}: {plain(error)}"
         raise UserError(f"{spec.script}, line {_line(error, spec.script)}: {said}") from None
 
 

@@ -1,15 +1,15 @@
 """The Engine port on Spark: one application in a driver process, on nodes that come and go under it."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 from rheostat.analyze.execution import ExecutionModel, Pipelined, Staged
 from rheostat.control.ports import Clock
-from rheostat.engines.spark import measuring
 from rheostat.engines.spark.actuator import Actuator
+from rheostat.engines.spark.healing import Healer
 from rheostat.engines.spark.link import DriverLostError, EndedError, Link
 from rheostat.engines.spark.machines import Machines
 from rheostat.engines.spark.monitor import Meter, Monitor
@@ -48,13 +48,17 @@ class SparkEngine:
         self.monitor = Monitor(link, machines, began_at, self._realtime)
         about = self._describe()
         self.topology = topology(link.spec.name, about)
-        self.monitor.count_from(self.topology.sources[0])
+        self.monitor.follow(queries(about, self.topology))
+        self._reserved: int = about["reserved"]
         self._trigger: float | None = about["trigger_seconds"]
         self._begun: bool = about["begun"]
         self._parallelism = self._first_parallelism(about)
         self._settled = False
         self.doing = ""  # the change that is under way, in words
-        self._actuator = Actuator(self.monitor, machines, clock, self.topology, self._realtime)
+        self._actuator = Actuator(
+            self.monitor, machines, clock, self.topology, self._realtime, self._reserved
+        )
+        self._healer = Healer(self._actuator)
         self._backoff, self._driver_started = FIRST_BACKOFF_SECONDS, time.monotonic()
         self.monitor.start = clock.now()
 
@@ -68,10 +72,9 @@ class SparkEngine:
     @property
     def model(self) -> ExecutionModel:
         if self._realtime:
-            return Pipelined()
+            return Pipelined(self._reserved)
         trigger = self._trigger or DEFAULT_TRIGGER_SECONDS
-        latest = tuple(self.monitor.recent)[-OVERHEAD_BATCHES:]
-        seen = measuring.stage_overhead(latest, len(self.monitor.stages), self.monitor.slots)
+        seen = self.monitor.stage_overhead(OVERHEAD_BATCHES)
         pinned = frozenset(operator.name for operator in self.topology.operators if operator.pinned)
         return Staged(trigger, FIRST_OVERHEAD_SECONDS if seen is None else seen, pinned)
 
@@ -93,7 +96,8 @@ class SparkEngine:
             return Outcome(Status.FAILED, before, started, self.clock.now(), str(error))
         except RheostatError as error:
             self._parallelism = dict(self._actuator.parallelism)  # a failed scale-in has lowered it already
-            self.poll()  # the driver may be gone as well
+            self.doing = ""
+            self.poll()  # the driver or a node may be gone as well
             return self._outcome(Status.FAILED, before, started, str(error))
         finally:
             self.doing = ""
@@ -114,15 +118,13 @@ class SparkEngine:
         self._actuator.prepare(wanted.nodes)
         if not self._begun:
             self._parallelism.update(wanted.parallelism)
-            for operator in self.topology.operators:
-                if operator.stateful and self._state_partitions:
-                    self._parallelism[operator.name] = self._state_partitions
+            self._parallelism.update(self._state)
             self._check_begin()
             self.monitor.link.ask("begin", parallelism=self._parallelism)
             self._begun = True
 
     def _check_begin(self) -> None:
-        needed = sum(self._parallelism.values())
+        needed = self.model.slots_for(self._parallelism)
         if self._realtime and needed > self.monitor.slots:
             raise UserError(
                 f"Real-Time Mode gives {needed} instances a slot each, the nodes have {self.monitor.slots}: "
@@ -130,10 +132,14 @@ class SparkEngine:
             )
 
     def poll(self) -> None:
-        """Fetch what happened; a driver process that died is started again."""
+        """Fetch what happened; a driver process that died is started again, a node that ended replaced."""
         try:
             self.monitor.poll(self.clock.now())
+            if not self.doing and self._healer.heal():
+                self.monitor.forget(self.clock.now())
         except DriverLostError as error:
+            if self.doing:
+                raise  # the change that is under way fails, and is taken back first
             self._revive(str(error))
         if not self._settled and self.monitor.recent:  # the very first batch belongs to booting, too
             self._settled = True
@@ -165,10 +171,11 @@ class SparkEngine:
 
     def _possible(self, plan: Plan, before: Configuration) -> Plan:
         """The stateful operators of one query have one parallelism: the largest that was wished for."""
-        stateful = [o.name for o in self.topology.operators if o.stateful]
         wished = dict(plan.target.parallelism)
-        for name in stateful:
-            wished[name] = max(wished[other] for other in stateful)
+        for query in self.monitor.queries.values():
+            stateful = [name for name in query.operators if self.topology.operator(name).stateful]
+            for name in stateful:
+                wished[name] = max(wished[other] for other in stateful)
         return replace(plan, current=before, target=replace(plan.target, parallelism=wished))
 
     def _describe(self) -> dict[str, Any]:
@@ -180,7 +187,7 @@ class SparkEngine:
                 about: dict[str, Any] = link.ask("describe")
             except DriverLostError:
                 raise _ending(link) from None
-            if about["steps"] is not None or about["stages"]:
+            if about["steps"] is not None or any(query["stages"] for query in about["queries"]):
                 return about
             time.sleep(0.2)  # not the clock's: whoever watches would poll
         raise UserError(
@@ -190,10 +197,9 @@ class SparkEngine:
 
     def _first_parallelism(self, about: Mapping[str, Any]) -> dict[str, int]:
         """As it runs: what was set last, before that as planned; the state has what its checkpoint has."""
-        self._state_partitions: int | None = about["state_partitions"]
-        counts = {stage["operator"]: stage["tasks"] for stage in about["stages"]} | about["parallelism"]
-        if self._state_partitions:
-            counts |= {o.name: self._state_partitions for o in self.topology.operators if o.stateful}
+        self._state: dict[str, int] = about["state"]
+        planned = {s["operator"]: s["tasks"] for query in about["queries"] for s in query["stages"]}
+        counts = planned | about["parallelism"] | self._state
         return {o.name: int(counts.get(o.name) or o.min_parallelism) for o in self.topology.operators}
 
     def _revive(self, why: str) -> None:
@@ -214,7 +220,8 @@ class SparkEngine:
             try:
                 spec = replace(link.spec, socket=Link.socket_path(self._machines.scratch))
                 self.monitor.another(self._start(spec))
-                self._describe()
+                self._parallelism |= self._describe()["state"]
+                self._actuator.request_executors()
                 self.monitor.link.ask("begin", parallelism=self._parallelism)
                 return
             except UserError:
@@ -235,18 +242,37 @@ def _ending(link: Link) -> RheostatError:
 def topology(name: str, about: Mapping[str, Any]) -> Topology:
     """The topology that a driver describes: its declared steps, or the stages of a plain script's query."""
     if about["steps"] is not None:
-        steps: Sequence[Mapping[str, Any]] = about["steps"]
-        operators = tuple(
-            Operator(s["name"], 0.0, s["min_parallelism"], s["max_parallelism"], s["stateful"]) for s in steps
-        )
-        names = [operator.name for operator in operators]
-        return Topology(name, operators, tuple(Stream(a, b) for a, b in pairwise(names)))
-    stages: Sequence[Mapping[str, Any]] = about["stages"]
+        return _declared(name, about["steps"])
+    stages: Sequence[Mapping[str, Any]] = about["queries"][0]["stages"]
     operators = tuple(_discovered(stage) for stage in stages)
     streams = tuple(
         Stream(stages[parent]["operator"], stage["operator"])
         for stage in stages
         for parent in stage["parents"]
+    )
+    return Topology(name, operators, streams)
+
+
+def queries(about: Mapping[str, Any], found: Topology) -> dict[str, list[str]]:
+    """The operators of each query, from below."""
+    if about["steps"] is None:
+        return {about["queries"][0]["name"]: list(found.names)}
+    parts: dict[str, list[str]] = {}
+    for step in about["steps"]:
+        parts.setdefault(step["query"], []).append(step["name"])
+    return parts
+
+
+def _declared(name: str, steps: Sequence[Mapping[str, Any]]) -> Topology:
+    """Who reads an operator gets all its rows: two readers double them."""
+    readers = Counter(upstream for step in steps for upstream in step["inputs"])
+    operators = tuple(
+        Operator(s["name"], 0.0, s["min_parallelism"], s["max_parallelism"], s["stateful"]) for s in steps
+    )
+    streams = tuple(
+        Stream(upstream, step["name"], float(readers[upstream]), 1 / readers[upstream])
+        for step in steps
+        for upstream in step["inputs"]
     )
     return Topology(name, operators, streams)
 

@@ -17,6 +17,7 @@ class Machines(Protocol):
     url: str
     kind: NodeKind
     scratch: Path | None  # goes when the nodes go; None: they are not ours
+    losses: int  # nodes that ended by themselves so far
 
     def names(self) -> tuple[str, ...]:
         """Oldest first."""
@@ -39,6 +40,9 @@ class Machines(Protocol):
     def check(self, executors: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
         """Look which nodes are there, given the executors; returns those that ended by themselves."""
 
+    def dropped(self, name: str) -> bool:
+        """Whether the cluster gave up on a node whose process is still there."""
+
 
 class LocalMachines:
     """Workers on this machine, through the local provider."""
@@ -46,6 +50,7 @@ class LocalMachines:
     def __init__(self, provider: LocalProvider, kind: NodeKind) -> None:
         self.provider, self.kind, self.url = provider, kind, provider.url
         self.scratch: Path | None = provider.folder
+        self.losses = 0
 
     def names(self) -> tuple[str, ...]:
         return tuple(node.name for node in self.provider.nodes())
@@ -77,7 +82,11 @@ class LocalMachines:
         lost = tuple(node.name for node in self.provider.nodes() if not node.alive)
         for name in lost:
             self.provider.remove(name)
+        self.losses += len(lost)
         return lost
+
+    def dropped(self, name: str) -> bool:
+        return not self.provider.is_registered(name)
 
 
 class ForeignMachines:
@@ -86,6 +95,7 @@ class ForeignMachines:
     def __init__(self, url: str, kind: NodeKind) -> None:
         self.url, self.kind = url, kind
         self.scratch: Path | None = None
+        self.losses = 0  # whoever runs the cluster replaces its Workers
         self._seen: dict[str, None] = {}
 
     def names(self) -> tuple[str, ...]:
@@ -110,6 +120,9 @@ class ForeignMachines:
         hosts = dict.fromkeys(self.of(executor) for executor in executors)
         self._seen = {name: None for name in (*self._seen, *hosts) if name in hosts}
         return ()
+
+    def dropped(self, name: str) -> bool:
+        return False
 
 
 def _page(executor: Mapping[str, object]) -> str:

@@ -1,18 +1,21 @@
 """From batches to an observation: what a policy may know about a window. Pure: no Spark, no clock."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import median
 
 from rheostat.engines.spark.batches import Batch, StageRun
+from rheostat.engines.spark.parts import received
 from rheostat.model.configuration import NodeKind
 from rheostat.model.observation import (
     ApplicationMeasures,
     InstanceMeasures,
     OperatorMeasures,
 )
-from rheostat.model.topology import Topology
+from rheostat.model.topology import Stream, Topology
 
+CLOCK_SECONDS = 60.0  # by which the driver's clock may differ from the controller's
 Shares = Mapping[str, tuple[int, ...]]  # operator -> the indices of its stages
 
 
@@ -24,6 +27,20 @@ class Window:
     batches: tuple[Batch, ...]
     realtime: bool
     now: float
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether a batch is missing, or one makes no sense: then nothing can be said of the window."""
+        all_batches = (*filter(None, [self.before]), *self.batches)
+        times = [-CLOCK_SECONDS, *(batch.started for batch in all_batches)]
+        late = max((batch.finished for batch in all_batches), default=self.now) > self.now + CLOCK_SECONDS
+        skipped = any(after.number > batch.number + 1 for batch, after in pairwise(all_batches))
+        return late or skipped or times != sorted(times) or any(batch.doubt for batch in all_batches)
+
+    @property
+    def trusted(self) -> "Window":
+        """The same, or as if nothing had been heard."""
+        return replace(self, before=None, batches=()) if self.doubtful else self
 
     @property
     def ran(self) -> tuple[Batch, ...]:
@@ -38,39 +55,49 @@ class Window:
 
 def operators(
     topology: Topology,
+    names: Sequence[str],
     window: Window,
     stages: Shares,
     parallelism: Mapping[str, int],
     nodes: Mapping[str, str],
     kind: NodeKind,
 ) -> dict[str, OperatorMeasures]:
-    """Rows, CPU and skew of every operator; `nodes` tells on which node an executor runs."""
-    measured = {}
-    rows = {name: _rows_in(topology, window, stages, name) for name in topology.names}
-    for name in topology.names:
-        inputs, rows_in = topology.inputs[name], rows[name]
-        runs = _runs(window, stages.get(name))
+    """Rows, CPU and skew of one query's operators; `nodes` tells on which node an executor runs."""
+    measured, window = {}, window.trusted
+    rows = {name: _rows_in(topology, window, stages, name) for name in names}
+    for name in names:
+        rows_in = rows[name]
+        linked = any(received(name) in batch.rows for batch in window.ran)
+        first = linked or not topology.inputs[name]
+        runs = _runs(window, stages, name)
+        rows_told = _rows_in(topology, _told(window, stages), stages, name)
         measured[name] = OperatorMeasures(
             parallelism=runs[-1][0].tasks if runs and runs[-1] else parallelism.get(name, 1),
-            received=_arrived(window) if not inputs else rows_in,
+            received=_arrived(window) if first else rows_in,
             processed=rows_in,
-            emitted=_known({s.downstream: rows[s.downstream] for s in topology.outputs[name]}),
-            cpu_seconds=_sum(runs, lambda run: run.cpu_seconds),
+            emitted=_known(
+                {s.downstream: rows.get(s.downstream, _sent(window, s)) for s in topology.outputs[name]}
+            ),
+            cpu_seconds=_work(runs, rows_in, rows_told, lambda run: run.cpu_seconds),
             # In Real-Time Mode a task runs as long as its batch: waiting and working look the same.
-            busy_seconds=None if window.realtime else _sum(runs, lambda run: run.busy_seconds),
-            arrivals=tuple(batch.input_rows for batch in window.batches) if not inputs else (),
+            busy_seconds=None
+            if window.realtime
+            else _work(runs, rows_in, rows_told, lambda run: run.busy_seconds),
+            waiting=_waiting(window) if linked else None,
+            arrivals=tuple(batch.input_rows for batch in window.batches) if first else (),
             skew=_skew(runs, window.realtime),
             instances=_instances(window, runs, nodes, kind) if window.realtime else (),
         )
     return measured
 
 
-def application(topology: Topology, window: Window, trigger_seconds: float | None) -> ApplicationMeasures:
-    """Load, throughput, backlog, lag and the batches' durations."""
+def application(source: str, window: Window, trigger_seconds: float | None) -> ApplicationMeasures:
+    """Load, throughput, backlog, lag and the batches' durations of one query, which begins with `source`."""
+    window = window.trusted
     ran, last = window.ran, window.batches[-1] if window.batches else None
     load = _load(window)
     return ApplicationMeasures(
-        load={topology.sources[0]: load},
+        load={source: load},
         throughput=_throughput(window),
         backlog=_backlog(window, load),
         lag_seconds=lag(window, load),
@@ -83,11 +110,56 @@ def application(topology: Topology, window: Window, trigger_seconds: float | Non
     )
 
 
+def together(
+    topology: Topology, query_of: Mapping[str, str], measured: Mapping[str, ApplicationMeasures]
+) -> ApplicationMeasures:
+    """A graph of queries as one application: what waits anywhere waits, and lags add up along a path."""
+    if len(measured) == 1:
+        return next(iter(measured.values()))
+    all_measured = list(measured.values())
+    sources = [measured[query_of[name]] for name in topology.sources if query_of[name] in measured]
+    slowest = max(all_measured, key=lambda one: one.batch_seconds or 0.0)
+    return ApplicationMeasures(
+        load={name: load for one in sources for name, load in one.load.items() if name in topology.sources},
+        throughput=_total([one.throughput for one in sources]),
+        backlog=_total([one.backlog for one in all_measured]),
+        lag_seconds=_longest(topology, query_of, {name: one.lag_seconds for name, one in measured.items()}),
+        batch_seconds=slowest.batch_seconds,
+        trigger_seconds=slowest.trigger_seconds,
+        state_bytes=_total([one.state_bytes for one in all_measured]),
+        state_rows=_total([one.state_rows for one in all_measured]),
+        batch_parts=slowest.batch_parts,
+        batches=sum(one.batches or 0 for one in all_measured),
+    )
+
+
+def _total(found: Sequence[float | None]) -> float | None:
+    known = [one for one in found if one is not None]
+    return sum(known) if known else None
+
+
+def _longest(
+    topology: Topology, query_of: Mapping[str, str], lags: Mapping[str, float | None]
+) -> float | None:
+    """The lags of the queries on the worst path, added up; an operator pays for its query once."""
+    if all(lag is None for lag in lags.values()):
+        return None
+    until: dict[str, float] = {}
+    for name in topology.order:
+        query = query_of[name]
+        before = [(query_of[stream.upstream], until[stream.upstream]) for stream in topology.inputs[name]]
+        paid = [seconds for other, seconds in before if other == query]
+        until[name] = (
+            max(paid) if paid else max([s for _, s in before], default=0.0) + (lags.get(query) or 0.0)
+        )
+    return max(until.values())
+
+
 def stage_overhead(batches: Sequence[Batch], stages: int, slots: int) -> float | None:
     """What a stage costs whatever its rows: a batch's time in which no task ran, shared by its stages."""
     rests = []
     for batch in batches:
-        if not batch.idle and len(batch.stages) == stages:
+        if not batch.idle and not batch.doubt and stages and len(batch.stages) == stages:
             work = sum(run.busy_seconds / max(1, min(run.tasks, slots)) for run in batch.stages)
             rests.append(max(0.0, batch.seconds - work) / len(batch.stages))
     return median(rests) if rests else None
@@ -158,31 +230,59 @@ def _rows_in(topology: Topology, window: Window, stages: Shares, name: str) -> f
         return 0.0
     inputs = topology.inputs[name]
     counted = inputs[0].upstream if inputs else name
+    if any(received(name) in batch.rows for batch in window.ran):
+        counted = received(name)  # it reads a topic
     if any(counted in batch.rows for batch in window.ran):
-        return sum(batch.rows.get(counted, 0.0) for batch in window.ran)
-    runs = _runs(window, stages.get(name))
+        return _rows_out(window, counted)
+    runs = _runs(window, stages, name)
     if window.realtime or not runs:
         return None if inputs else window.input_rows
-    return sum(rows for batch in runs for _, _, rows in batch[0].each)
+    return sum(rows for batch in runs for run in batch[:1] for _, _, rows in run.each)
+
+
+def _rows_out(window: Window, name: str) -> float | None:
+    """Rows that were counted under a name; None where a batch with rows does not tell."""
+    told = [batch.rows.get(name) for batch in window.ran if batch.input_rows or name in batch.rows]
+    known = [rows for rows in told if rows is not None]
+    return sum(known) if known and len(known) == len(told) else None
+
+
+def _sent(window: Window, stream: Stream) -> float | None:
+    """Rows that a query sent to another: all of its last operator, or those that the other takes."""
+    some = _rows_out(window, f"{stream.upstream} to {stream.downstream}")
+    return _rows_out(window, stream.upstream) if some is None else some
+
+
+def _waiting(window: Window) -> float | None:
+    return window.batches[-1].backlog if window.batches else None
 
 
 def _known(rows: Mapping[str, float | None]) -> dict[str, float]:
     return {name: count for name, count in rows.items() if count is not None}
 
 
-def _runs(window: Window, indices: tuple[int, ...] | None) -> list[list[StageRun]]:
-    """Per batch the runs of an operator's stages; empty for a batch whose stages do not match the plan."""
-    if indices is None:
+def _told(window: Window, stages: Shares) -> Window:
+    """Without the batches of which fewer stages were heard than the plan has: whose they are is not known."""
+    planned = max((index + 1 for indices in stages.values() for index in indices), default=0)
+    told = (batch for batch in window.batches if batch.idle or len(batch.stages) >= planned)
+    return replace(window, batches=tuple(told))
+
+
+def _runs(window: Window, stages: Shares, name: str) -> list[list[StageRun]]:
+    """Per batch the runs of an operator's stages."""
+    if name not in stages:
         return []
-    return [
-        [batch.stages[index] for index in indices]
-        for batch in window.ran
-        if all(index < len(batch.stages) for index in indices)
-    ]
+    return [[batch.stages[index] for index in stages[name]] for batch in _told(window, stages).ran]
 
 
-def _sum(runs: list[list[StageRun]], what: Callable[[StageRun], float]) -> float | None:
-    return sum(what(run) for batch in runs for run in batch) if runs else None
+def _work(
+    runs: list[list[StageRun]], rows: float | None, told: float | None, what: Callable[[StageRun], float]
+) -> float | None:
+    """What all rows took, by the batches whose stages were told: rows without them took as much."""
+    if not runs or (rows and not told):
+        return None
+    work = sum(what(run) for batch in runs for run in batch)
+    return work * (rows / told) if rows and told else work
 
 
 def _skew(runs: list[list[StageRun]], realtime: bool) -> float | None:

@@ -2,14 +2,22 @@
 
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any
 
 from rheostat.engines.spark import measuring
 from rheostat.engines.spark.batches import Batch, Ledger
 from rheostat.engines.spark.link import Link
 from rheostat.engines.spark.machines import Machines
+from rheostat.engines.spark.parts import operator_of
 from rheostat.model.configuration import NodeKind
-from rheostat.model.observation import ApplicationMeasures, Event, NodeMeasures, Observation
+from rheostat.model.observation import (
+    ApplicationMeasures,
+    Event,
+    NodeMeasures,
+    Observation,
+    OperatorMeasures,
+)
 from rheostat.model.topology import Topology
 
 RECENT = 50  # batches kept for the live view and for the overhead of a stage
@@ -38,64 +46,118 @@ class Meter:
         return found
 
 
+class Query:
+    """One query's open window: its batches since the last observation."""
+
+    def __init__(self, name: str, operators: Sequence[str], ledger: Ledger) -> None:
+        self.name, self.operators, self.ledger = name, tuple(operators), ledger
+        self.run: str | None = None
+        self.stages: list[dict[str, Any]] = []
+        self.batches: list[Batch] = []
+        self.before: Batch | None = None
+        self._cold = COLD_BATCHES
+
+    def read(self, told: Mapping[str, Any]) -> None:
+        """Take what the driver tells of the query itself."""
+        self.ledger.query = told["id"] or ""  # not started yet: none is its own
+        self.run, self.stages = told["run"], told["stages"]
+        self.ledger.count_arrivals(told["arrived"])
+
+    def add(self, batch: Batch) -> None:
+        """A batch ended."""
+        if self._cold > 0 and not batch.idle:
+            self._cold, self.before = self._cold - 1, batch
+        else:
+            self.batches.append(batch)
+
+    def close(self) -> None:
+        """Begin a new window; the last batch of this one serves as the moment to count from."""
+        if self.batches:
+            self.before = self.batches[-1]
+        self.batches = []
+
+    def start_anew(self) -> None:
+        """Another driver runs it now."""
+        self.batches, self.before, self._cold = [], None, COLD_BATCHES
+
+    def window(self, realtime: bool, now: float) -> measuring.Window:
+        """The open window as a value."""
+        return measuring.Window(self.before, tuple(self.batches), realtime, now)
+
+    def shares(self) -> dict[str, tuple[int, ...]]:
+        """Which stages are whose; an operator that shares another's stage has none of its own."""
+        if not self.stages:
+            return {}
+        owned: dict[str, list[int]] = {name: [] for name in self.operators}
+        by_owner = sorted(enumerate(self.stages), key=lambda pair: pair[1]["operator"] not in self.operators)
+        for index, stage in by_owner:  # first its own, then the one in which it reads a topic
+            owned.setdefault(operator_of(stage["operator"]), []).append(index)
+        return {name: tuple(indices) for name, indices in owned.items()}
+
+
 class Monitor:
-    """The open window: batches since the last observation, on nodes that come and go."""
+    """What happens to an application: the open windows of its queries, on nodes that come and go."""
 
     def __init__(self, link: Link, machines: Machines, began_at: float, realtime: bool) -> None:
         self.link, self._machines = link, machines
-        self._ledger = Ledger(began_at, realtime=realtime)
-        self._realtime = realtime
+        self._began_at, self._realtime = began_at, realtime
+        self.queries: dict[str, Query] = {}
         self.recent: deque[Batch] = deque(maxlen=RECENT)
         self.executors: list[dict[str, Any]] = []
-        self.stages: list[dict[str, Any]] = []
-        self.run_id: str | None = None
         self.rows: Counter[str] = Counter()  # out of each operator since the start
-        self._window: list[Batch] = []
-        self._cold = COLD_BATCHES
-        self._before: Batch | None = None
         self._events: list[Event] = []
         self._meter = Meter(machines)
         self.start = 0.0
 
+    def follow(self, queries: Mapping[str, Sequence[str]]) -> None:
+        """Watch these queries, each with its operators from below."""
+        for name, operators in queries.items():
+            ledger = Ledger(self._began_at, source=operators[0], realtime=self._realtime, name=name)
+            self.queries[name] = Query(name, operators, ledger)
+
+    @property
+    def run_id(self) -> str | None:
+        """Which runs of its queries are under way: a restart changes it."""
+        runs = [query.run for query in self.queries.values() if query.run]
+        return "+".join(runs) or None
+
     def poll(self, now: float) -> list[Batch]:
         """Fetch what happened; returns the batches that ended."""
         report = self.link.ask("report")
-        self._ledger.count_arrivals(report["arrived"])
-        batches, events = self._ledger.read(report["events"])
         self.executors = report["executors"]
-        self.stages = report["stages"]
-        self.run_id = report["run"]
-        for batch in batches:
-            if self._cold > 0 and not batch.idle:
-                self._cold, self._before = self._cold - 1, batch
-            else:
-                self._window.append(batch)
+        for told in report["queries"]:
+            if told["name"] in self.queries:
+                self.queries[told["name"]].read(told)
+        ended: list[Batch] = []
+        for query in self.queries.values():
+            batches, events = query.ledger.read(report["events"])
+            for batch in batches:
+                query.add(batch)
+            ended += batches
+            self._events += [event for event in events if event not in self._events]
+        for batch in ended:
             self.rows.update({name: int(count) for name, count in batch.rows.items()})
-        self.recent.extend(batches)
-        self._events += events
+        ended.sort(key=lambda batch: batch.finished)
+        self.recent.extend(ended)
         for name in self._machines.check(self.executors):
             self.note(now, "node", f"node {name} ended by itself")
-        return batches
+        return ended
 
     def note(self, at: float, kind: str, text: str) -> None:
         """Add an event of the controller's own."""
         self._events.append(Event(at, kind, text))
 
     def forget(self, now: float) -> None:
-        """Begin a new window, after a change: its first batch only serves as the moment to count from."""
-        if self._window:
-            self._before = self._window[-1]
-        self._window = []
+        """Begin new windows, after a change."""
+        for query in self.queries.values():
+            query.close()
         self.start = now
 
-    def count_from(self, source: str) -> None:
-        """Count the input by the rows out of this operator."""
-        self._ledger.source = source
-
     def another(self, link: Link) -> None:
-        """A new driver process replaced the old one; its query may have another id."""
-        self.link, self._ledger.query = link, None
-        self._window, self._before, self._cold = [], None, COLD_BATCHES
+        """A new driver process replaced the old one; its queries may have other ids."""
+        self.link = link
+        for query in self.queries.values():
+            query.start_anew()
 
     def nodes_of_executors(self) -> dict[str, str]:
         """On which node each executor runs."""
@@ -106,14 +168,14 @@ class Monitor:
         """Slots of all registered executors."""
         return sum(int(executor["slots"]) for executor in self.executors)
 
-    def shares(self, topology: Topology) -> dict[str, tuple[int, ...]]:
-        """Which stages are whose; an operator that shares another's stage has none of its own."""
-        if not self.stages:
-            return {}
-        owned: dict[str, list[int]] = {name: [] for name in topology.names}
-        for index, stage in enumerate(self.stages):
-            owned.setdefault(stage["operator"], []).append(index)
-        return {name: tuple(indices) for name, indices in owned.items()}
+    def stage_overhead(self, batches: int) -> float | None:
+        """What a stage costs whatever its rows, by the last batches of each query."""
+        found = []
+        for query in self.queries.values():
+            latest = [batch for batch in self.recent if batch.query == query.name][-batches:]
+            seen = measuring.stage_overhead(latest, len(query.stages), self.slots)
+            found += [seen] if seen is not None else []
+        return median(found) if found else None
 
     def observe(
         self,
@@ -123,28 +185,52 @@ class Monitor:
         trigger_seconds: float | None,
         kind: NodeKind,
     ) -> Observation:
-        """Close the window and open the next."""
-        window = measuring.Window(self._before, tuple(self._window), self._realtime, now)
+        """Close the windows and open the next."""
         nodes = self.nodes_of_executors()
+        operators: dict[str, OperatorMeasures] = {}
+        for query in self.queries.values():
+            operators |= measuring.operators(
+                topology,
+                query.operators,
+                query.window(self._realtime, now),
+                query.shares(),
+                parallelism,
+                nodes,
+                kind,
+            )
         found = Observation(
             self.start,
             now,
-            measuring.operators(topology, window, self.shares(topology), parallelism, nodes, kind),
+            {name: operators[name] for name in topology.names},
             self._nodes(now, nodes),
-            measuring.application(topology, window, trigger_seconds),
+            self._application(
+                topology, trigger_seconds, {n: q.window(self._realtime, now) for n, q in self.queries.items()}
+            ),
             tuple(self._events),
         )
-        if self._window:
-            self._before = self._window[-1]
-        self._window, self._events, self.start = [], [], now
+        self._events = []
+        self.forget(now)
         return found
 
     def peek(self, now: float, topology: Topology) -> ApplicationMeasures:
         """The last few batches, for a live view; closes nothing."""
-        recent: Sequence[Batch] = tuple(self.recent)[-4:]
-        before = recent[0] if len(recent) > 1 else None
-        window = measuring.Window(before, tuple(recent[1:] if before else recent), self._realtime, now)
-        return measuring.application(topology, window, None)
+        windows = {}
+        for name in self.queries:
+            recent = [batch for batch in self.recent if batch.query == name][-4:]
+            before = recent[0] if len(recent) > 1 else None
+            last = tuple(recent[1:] if before else recent)
+            windows[name] = measuring.Window(before, last, self._realtime, now)
+        return self._application(topology, None, windows)
+
+    def _application(
+        self, topology: Topology, trigger_seconds: float | None, windows: Mapping[str, measuring.Window]
+    ) -> ApplicationMeasures:
+        query_of = {name: query.name for query in self.queries.values() for name in query.operators}
+        measured = {
+            name: measuring.application(self.queries[name].operators[0], window, trigger_seconds)
+            for name, window in windows.items()
+        }
+        return measuring.together(topology, query_of, measured)
 
     def _nodes(self, now: float, nodes: Mapping[str, str]) -> tuple[NodeMeasures, ...]:
         kind, used = self._machines.kind, self._meter.read(now)

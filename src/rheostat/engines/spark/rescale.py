@@ -1,17 +1,25 @@
 """Changes the number of state partitions: stop between two batches, rewrite the state, start again."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from rheostat.engines.spark import checks
-from rheostat.engines.spark.checkpoint import Checkpoint
-from rheostat.engines.spark.host import Host, plain
+from rheostat.engines.spark.host import Host
+from rheostat.engines.spark.sparks_words import plain
+from rheostat.engines.spark.supervisor import Supervisor
 from rheostat.model.errors import RheostatError, UserError
 
 RESTART_SECONDS = 120.0
 _FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
-_PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+def _nothing(_step: str) -> None:
+    pass
+
+
+before_step: Callable[[str], None] = _nothing  # told each step's name; faults are put in here
 
 
 @dataclass(frozen=True)
@@ -22,12 +30,13 @@ class Rescaled:
     rewrite_seconds: float
 
 
-def refusal(host: Host) -> str | None:
-    """Why Spark cannot rewrite this application's state, if it cannot."""
-    if host.app is None:
+def refusal(host: Host, operator: str) -> str | None:
+    """Why Spark cannot rewrite the state of this operator's query, if it cannot."""
+    if host.app is None or host.builder is None:
         return "only an application of the Topology API can be stopped and started again by Rheostat"
     if host.spec.mode == "realtime":
-        frame: Any = host.app.rows(host.session.spark)
+        part = next(part for part in host.builder.parts if operator in part.steps)
+        frame: Any = host.builder.rows(part)
         if "Aggregate" in checks.stateful_nodes(frame._jdf.queryExecution().analyzed()):
             return "Spark cannot rewrite the state of an aggregation in Real-Time Mode"
     if "RocksDB" not in str(host.session.spark.conf.get("spark.sql.streaming.stateStore.providerClass")):
@@ -35,58 +44,60 @@ def refusal(host: Host) -> str | None:
     return None
 
 
-def rescale(host: Host, count: int) -> Rescaled:
-    """Give the stateful operators `count` instances; if that fails, the query goes on as it was."""
-    if why := refusal(host):
+def rescale(host: Host, operator: str, count: int) -> Rescaled:
+    """Give the stateful operators of a query `count` instances; if that fails, it goes on as it was."""
+    if why := refusal(host, operator):
         raise UserError(why)
-    spark = host.session.spark
-    with host.lock:
-        checkpoint = Checkpoint(spark, host.spec.checkpoint)
-        before = checkpoint.partitions(checkpoint.last_committed())
-        if before == count:
+    spark, supervisor = host.session.spark, host.query_of(operator)
+    checkpoint = supervisor.checkpoint
+    with supervisor.lock:
+        if checkpoint.partitions(checkpoint.last_committed()) == count:
             return Rescaled(0.0, 0.0)
-        _stop_at_boundary(host, checkpoint)
+        before_step("stop")
+        _stop_at_boundary(supervisor)
         stopped = time.monotonic()
         try:
             if host.spec.mode == "realtime":
                 spark.conf.set(_FORMAT, "2")
+            before_step("rewrite")
             manager: Any = spark._streamingCheckpointManager
-            manager.repartition(host.spec.checkpoint, count)
+            manager.repartition(checkpoint.location, count)
         except Exception as error:
             checkpoint.forget_unfinished_rewrite()
-            host.start()
+            supervisor.start()
             raise RheostatError(f"the state could not be rewritten: {plain(error)}") from None
         finally:
             if host.spec.mode == "realtime":
                 spark.conf.unset(_FORMAT)
         rewritten = time.monotonic()
-        spark.conf.set(_PARTITIONS, str(count))
-        host.start()
-    _wait_until_running(host)
+        before_step("restart")
+        supervisor.state_partitions = count
+        supervisor.start()
+    _wait_until_running(supervisor)
     return Rescaled(time.monotonic() - stopped, rewritten - stopped)
 
 
-def _stop_at_boundary(host: Host, checkpoint: Checkpoint) -> None:
+def _stop_at_boundary(supervisor: Supervisor) -> None:
     """Stop, and finish a batch that the stop left half done: Spark rewrites no open batch."""
-    query = host.query
+    query, checkpoint = supervisor.query, supervisor.checkpoint
     if query is None:
         raise RheostatError("there is no query to rescale")
-    host.wait_for_boundary()
+    supervisor.wait_for_boundary()
     query.stop()
     if not checkpoint.at_boundary():
-        host.start(once=True)
-        if host.query is not None:
-            host.query.awaitTermination()
+        supervisor.start(once=True)
+        if supervisor.query is not None:
+            supervisor.query.awaitTermination()
     if not checkpoint.at_boundary():
-        host.start()
+        supervisor.start()
         raise RheostatError("the query could not be stopped between two batches; it goes on")
 
 
-def _wait_until_running(host: Host) -> None:
+def _wait_until_running(supervisor: Supervisor) -> None:
     """Wait until the new run has begun its first batch."""
     until = time.monotonic() + RESTART_SECONDS
     while time.monotonic() < until:
-        query = host.query
+        query = supervisor.query
         if query is None or not query.isActive:
             return  # it died; the supervisor starts it again
         if query.status["isTriggerActive"] and "Initializing" not in query.status["message"]:

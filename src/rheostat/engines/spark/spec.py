@@ -1,5 +1,6 @@
 """What a controller tells the driver process that it starts; plain data, in a file of the run's folder."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,7 @@ class Spec:
     slots: int = 2  # of one executor
     executor_memory_mb: int = 640
     trigger_seconds: float | None = None  # None: as the script says
+    kafka: str | None = None  # HOST:PORT of the broker that links the queries of a graph
     settings: Mapping[str, str] = field(default_factory=dict)  # Spark's, beyond ours
 
     @property
@@ -35,6 +37,11 @@ class Spec:
         """Whether new executors rehearse before their first task; in Real-Time Mode a task never ends."""
         on_a_cluster = self.master.startswith("spark://")
         return on_a_cluster and self.mode == "microbatch" and self.settings.get(WARM_UP) != "false"
+
+    @property
+    def topic_prefix(self) -> str:
+        """What the names of a graph's topics begin with: a run with another checkpoint has others."""
+        return f"rheostat.{self.name}.{hashlib.sha256(self.checkpoint.encode()).hexdigest()[:8]}."
 
     def write(self) -> Path:
         """Write it where the driver process will read it."""

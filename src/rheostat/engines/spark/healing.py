@@ -1,0 +1,77 @@
+"""Brings back what was lost between two changes, so that what runs is what was decided."""
+
+from dataclasses import dataclass, field
+
+from rheostat.engines.spark.actuator import Actuator
+from rheostat.engines.spark.link import DriverLostError
+from rheostat.model.errors import RheostatError
+
+BARE_SECONDS = 30.0  # a node without executors is looked at after so long
+FIRST_BACKOFF_SECONDS = 2.0
+LONGEST_BACKOFF_SECONDS = 60.0
+
+
+@dataclass
+class Healer:
+    """Replaces nodes that ended by themselves, and those that the cluster gave up on."""
+
+    actuator: Actuator
+    _backoff: float = FIRST_BACKOFF_SECONDS
+    _not_before: float = 0.0
+    _bare: dict[str, float] = field(default_factory=dict)  # nodes without executors, since when
+    _busy: bool = False
+
+    def heal(self) -> bool:
+        """Bring back what is missing, else try again later; whether anything changed."""
+        if self._busy or self.actuator.machines.scratch is None:  # not ours to replace
+            return False
+        self._busy = True
+        try:
+            ended = self._end_dropped()
+            return self._replace() or ended
+        finally:
+            self._busy = False
+
+    def _replace(self) -> bool:
+        actuator, began = self.actuator, self.actuator.clock.now()
+        missing = actuator.nodes - len(actuator.machines.names())
+        if missing <= 0 or began < self._not_before:
+            return False
+        try:
+            added = actuator.replace_lost()
+        except DriverLostError:
+            raise
+        except RheostatError as error:
+            self._note(f"{missing} of {actuator.nodes} missing: {error}; tried again in {self._backoff:g} s")
+            self._not_before = actuator.clock.now() + self._backoff
+            self._backoff = min(LONGEST_BACKOFF_SECONDS, 2 * self._backoff)
+            return True
+        self._backoff = FIRST_BACKOFF_SECONDS
+        took = actuator.clock.now() - began
+        self._note(f"{', '.join(added)} replaced what was lost, with its executors after {took:.1f} s")
+        return True
+
+    def _end_dropped(self) -> bool:
+        """A node that stays without executors may have been frozen so long that its Master gave it up."""
+        actuator, now = self.actuator, self.actuator.clock.now()
+        hosts, ended = set(actuator.monitor.nodes_of_executors().values()), False
+        names = actuator.machines.names()
+        self._bare = {name: self._bare.get(name, now) for name in names if name not in hosts}
+        for name in [name for name, since in self._bare.items() if now - since >= BARE_SECONDS]:
+            if self._is_dropped(name):
+                actuator.machines.remove(name)
+                self._note(f"node {name} was given up by the Master for {BARE_SECONDS:g} s: ended")
+                ended = True
+            else:
+                actuator.request_executors()
+                self._bare[name] = now
+        return ended
+
+    def _is_dropped(self, name: str) -> bool:
+        try:
+            return self.actuator.machines.dropped(name)
+        except OSError:  # the Master does not answer: nothing is known
+            return False
+
+    def _note(self, text: str) -> None:
+        self.actuator.monitor.note(self.actuator.clock.now(), "node", text)

@@ -1,0 +1,19 @@
+"""What Spark's errors say, for people."""
+
+
+def plain(error: Exception) -> str:
+    """What a Spark error says, in one line, without its stack, its plan, its place in the SQL and its ids."""
+    java = str(error).partition("\n: ")  # Py4J names the call first
+    text = (java[2] or java[0]).partition("\n\tat ")[0]
+    said = " ".join((_python_error(text) or text).split())
+    said = said.partition("terminated with exception: ")[2] or said
+    for mark in (" SQLSTATE", " == SQL", " === Streaming Query"):
+        said = said.partition(mark)[0]
+    return said[:300]
+
+
+def _python_error(text: str) -> str | None:
+    """The last line of a Python traceback, if there is one: the user's function failed, not Spark."""
+    below = text.rpartition("Traceback (most recent call last):\n")
+    lines = below[2].splitlines() if below[1] else []
+    return next((line for line in lines if line and not line[0].isspace()), None)

@@ -1,0 +1,297 @@
+"""One application under attack: a broker, a `rheostat run`, rows that never stop, and the faults."""
+
+import contextlib
+import json
+import os
+import random
+import signal
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from rheostat.infrastructure import kafka
+from rheostat.infrastructure.keeper import members
+from tests.spark.controllers import Controller, eventually
+from tests.spark.support import APPS
+from tests.spark.test_bad_days import Disk, disk
+
+from .attacks import Attack
+from .rows import Sender, Sink
+from .steps import Steps
+
+ROOT = Path(__file__).parents[2]
+START_SECONDS = 300.0
+AGAIN_SECONDS = 90.0  # after a fault, until a row that was sent after it is committed
+SETTLED_SECONDS = 180.0  # until what was wished for runs
+FROZEN_SECONDS = 20.0
+FULL_SECONDS = 15.0  # at most: a change may be under way, and nothing to write
+PARTITIONS = 2
+ROWS_PER_SECOND, ROUNDS = 100.0, 5000  # a row costs about 0.15 ms
+WORKER, EXECUTOR = "org.apache.spark.deploy.worker.Worker", "CoarseGrainedExecutorBackend"
+
+
+@dataclass(frozen=True)
+class Survived:
+    """How an application got through an attack."""
+
+    attack: Attack
+    seconds: float  # until rows that were sent after the fault were committed
+    settled: float  # until what runs was what was wished for
+
+
+class StepController(Controller):
+    """A `rheostat run` whose steps can be waited for."""
+
+    def __init__(self, place: Path, *arguments: str, options: str) -> None:
+        super().__init__(place, APPS / "chaos.py", *arguments, options=options)
+        self.program = [sys.executable, "-m", "tests.chaos.steps", str(place)]
+        self.steps = Steps(place)
+        self.started: list[int] = []
+
+    def start(self, *more: str) -> "StepController":
+        super().start(*more)
+        assert self.process is not None
+        self.started.append(self.process.pid)
+        return self
+
+    def _environment(self) -> dict[str, str]:
+        path = os.environ.get("PYTHONPATH", "")
+        return {**super()._environment(), "PYTHONPATH": f"{self.packages}:{ROOT}:{path}"}
+
+    def left(self) -> list[str]:
+        """Processes, groups and folders; a JVM that was killed leaves the libraries that it unpacked."""
+        folders = self.temporary.glob("rheostat-*")
+        return [*map(str, self.processes()), *map(str, self.groups()), *map(str, folders)]
+
+    def groups(self) -> list[Path]:
+        """Those of every controller that there was."""
+        roots = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/cpu"))
+        return [path for root in roots for pid in self.started for path in root.glob(f"rheostat-{pid}-*")]
+
+
+class Arena:
+    """Holds the application and everything around it, and does the faults."""
+
+    def __init__(self, place: Path, seed: int, disk: Disk, brokers: "Brokers") -> None:
+        self.disk, self.brokers, self._draw = disk, brokers, random.Random(seed)
+        topic, checkpoint = f"rows-{uuid.uuid4().hex[:8]}", place / "checkpoint"
+        kafka.create_topic(brokers.servers, topic, PARTITIONS)
+        self.sink = Sink(place / "sink", checkpoint)
+        jars = ",".join(map(str, kafka.connector_jars()))
+        options = f"--nodes 1:2 --changes-per-hour 0 --checkpoint {checkpoint} --conf spark.jars={jars}"
+        arguments = (brokers.servers, topic, str(place / "sink"), str(place), str(ROUNDS))
+        self.run = StepController(place, *arguments, options=options)
+        self.sender = Sender(brokers.servers, topic, ROWS_PER_SECOND)
+        self.wished = {"nodes": 1, "work": 2, "total": 2}
+
+    def begin(self) -> None:
+        """Start it and see it work."""
+        self._wish()
+        self.run.start()
+        self._wait(lambda: self.sink.newest() >= 0, "a first batch", START_SECONDS)
+        self._settle()
+
+    def attack(self, attack: Attack) -> Survived:
+        """Strike, see the application run again by itself and become what it was wished to be."""
+        if attack.change:
+            self._reach(attack)
+        else:
+            time.sleep(attack.delay)
+        struck = time.monotonic()
+        with self._fault(attack.fault):
+            self.run.steps.release()
+        row = self.sender.sent
+        left = AGAIN_SECONDS - (time.monotonic() - struck)
+        self._wait(lambda: self.sink.newest() >= row, f"a row after the {attack.fault}", left)
+        seconds = time.monotonic() - struck
+        self._settle()
+        return Survived(attack, seconds, time.monotonic() - struck)
+
+    def end(self) -> int:
+        """Let it come to the last row, end it in order, and see that nothing is lost, doubled or left."""
+        rows = self.sender.stop()
+        self._wait(lambda: self.sink.newest() == rows - 1, "the last row", AGAIN_SECONDS)
+        assert self.run.end(signal.SIGINT) == 130, self.run.err
+        left = self.run.left()
+        assert not left, left
+        self.sink.check(rows)
+        return rows
+
+    def close(self) -> None:
+        """End whatever is left of a run that failed."""
+        for process in self.run.processes():
+            with contextlib.suppress(psutil.Error):
+                process.resume()
+        self.run.clear()
+        with contextlib.suppress(AssertionError):
+            self.sender.stop()
+
+    # -- changes -----------------------------------------------------------------------------------------
+
+    def _reach(self, attack: Attack) -> None:
+        """Wish for a change and come to one of its steps."""
+        if attack.change in ("out", "in"):
+            wanted = 2 if attack.change == "out" else 1
+            if self.wished["nodes"] == wanted:  # the other way first, undisturbed
+                self._change(3 - wanted)
+                self._settle()
+            self.run.steps.arm(attack.step)
+            self._change(wanted)
+        else:
+            self.run.steps.arm(attack.step)
+            self.wished["total"] = 5 - self.wished["total"]
+            self._wish()
+        self._wait(self.run.steps.reached, attack.moment, SETTLED_SECONDS)
+
+    def _change(self, nodes: int) -> None:
+        self.wished |= {"nodes": nodes, "work": 2 * nodes}
+        self._wish()
+
+    def _wish(self) -> None:
+        counts = {name: self.wished[name] for name in ("work", "total")}
+        new = self.run.wishes.with_suffix(".new")
+        new.write_text(json.dumps({"nodes": self.wished["nodes"], "parallelism": counts}))
+        new.replace(self.run.wishes)
+
+    def _settle(self) -> None:
+        """What is reported is what was wished for, and it is what runs."""
+
+        def settled() -> bool:
+            turn = self.run.last()
+            if turn is None or turn.plan.changes:
+                return False
+            found, nodes = turn.outcome.configuration, self.wished["nodes"]
+            counts = {name: found.parallelism[name] for name in ("work", "total")}
+            return {"nodes": found.nodes, **counts} == self.wished and (
+                len(self._found(WORKER)) == len(self._found(EXECUTOR)) == nodes
+            )
+
+        self._wait(settled, "what was wished for", SETTLED_SECONDS)
+
+    def _wait(self, look: Callable[[], bool], what: str, seconds: float) -> None:
+        def alive() -> bool:
+            process = self.run.process
+            assert process is not None and process.poll() is None, f"the controller ended: {self.run.err}"
+            return look()
+
+        try:
+            eventually(alive, what, seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self._story()}") from None
+
+    def _story(self) -> str:
+        """What its journal and its driver say last."""
+        told = [f"{event.at:.0f} {event.kind}: {event.text}" for event in self.run.events()[-12:]]
+        turns = [turn for turn in self.run.turns()[-40:] if turn.plan.changes] + self.run.turns()[-1:]
+        told += [
+            f"turn {turn.number} at {turn.plan.decided_at:.0f}: {turn.plan.reason} {turn.plan.vetoes} -> "
+            f"{turn.outcome.status.value}: {turn.outcome.reason} {turn.outcome.steps}"
+            for turn in turns
+        ]
+        log = self.run.folder / "driver.log"
+        said = [line for line in log.read_text(errors="replace").splitlines() if "falling behind" not in line]
+        return "\n".join([f"wished: {self.wished}", *told, *(line[:200] for line in said[-8:])])
+
+    # -- faults ------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _fault(self, fault: str) -> Iterator[None]:
+        """Do it; within, whoever is held at a step goes on; afterwards, what a fault holds is let go."""
+        if fault in ("executor", "worker"):
+            self._draw.choice(self._found(EXECUTOR if fault == "executor" else WORKER)).kill()
+            yield
+        elif fault == "driver":
+            os.killpg(self.run.driver, signal.SIGKILL)
+            yield
+        elif fault == "controller":
+            driver = self.run.driver
+            self.run.end(signal.SIGKILL)
+            yield
+            self.run.start("--resume")  # at once, while the keeper still ends what the old one left
+            eventually(lambda: not members(driver))
+        elif fault == "broker":
+            self.brokers.kill()
+            yield
+            self.brokers.start()
+        elif fault == "frozen":
+            yield from self._freeze()
+        else:
+            yield from self._fill()
+
+    def _freeze(self) -> Iterator[None]:
+        """The Worker and its executors stand still, as a machine does that swaps."""
+        node = self._draw.choice(self._found(WORKER)).pid
+        _send(signal.SIGSTOP, node)
+        yield
+        time.sleep(FROZEN_SECONDS)
+        _send(signal.SIGCONT, node)
+
+    def _fill(self) -> Iterator[None]:
+        def controllers() -> list[int]:
+            return [self.run.process.pid] if self.run.process else []
+
+        self.disk.fill(controllers, 8192)
+        yield
+        with contextlib.suppress(AssertionError):
+            eventually(lambda: "turns are kept in memory" in self.run.err, seconds=FULL_SECONDS)
+        self.disk.free(controllers)
+
+    def _found(self, what: str) -> list[psutil.Process]:
+        """The processes of Workers or executors, oldest first."""
+        found = []
+        for process in self.run.processes():
+            with contextlib.suppress(psutil.Error):
+                if any(what in word for word in process.cmdline()[1:]) and process.name() == "java":
+                    found.append((process.create_time(), process.pid, process))
+        return [process for _, _, process in sorted(found)]
+
+
+def _send(number: signal.Signals, session: int) -> None:
+    for pid in members(session):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+class Brokers:
+    """A broker that can be killed and started again where it was."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._stack = folder, contextlib.ExitStack()
+        self.start()
+
+    def start(self) -> None:
+        self._broker = self._stack.enter_context(kafka.running(self._folder))
+        self.servers = self._broker.servers
+
+    def kill(self) -> None:
+        os.killpg(self._broker.pid, signal.SIGKILL)
+        self._stack.close()
+
+    def close(self) -> None:
+        self._stack.close()
+
+
+@contextlib.contextmanager
+def brokers(folder: Path) -> Iterator[Brokers]:
+    made = Brokers(folder)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@contextlib.contextmanager
+def arena(place: Path, seed: int, brokers: Brokers, megabytes: int = 64) -> Iterator[Arena]:
+    """An application that runs and waits to be attacked."""
+    with disk(place / "run", megabytes) as journals:
+        made = Arena(place, seed, journals, brokers)
+        try:
+            made.begin()
+            yield made
+        finally:
+            made.close()
