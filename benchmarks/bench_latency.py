@@ -26,7 +26,6 @@ from tests.spark.topic_reader import TopicReader
 APP = Path(__file__).parents[1] / "tests" / "spark" / "apps" / "kafka_chain.py"
 RATE, PHASE_SECONDS, ROUNDS = 500, 20.0, 200
 KIND = NodeKind(cores=1.0, slots=5, memory_mb=1024.0)
-START = {"in": 2, "parse": 1, "work": 1}
 
 
 def change(engine: SparkEngine, nodes: int, **parallelism: int) -> None:

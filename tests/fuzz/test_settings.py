@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rheostat.analyze.execution import Pipelined
 from rheostat.cli import world
 from rheostat.model.errors import UserError
+from rheostat.model.secrets import read_properties, write_private
 from rheostat.model.topology_file import known_topologies, load_topology
 from rheostat.policies.base import Start
 from rheostat.policies.registry import build
@@ -104,6 +105,15 @@ def test_bounds_are_read_or_refused(text: str) -> None:
 def test_a_node_is_read_or_refused(text: str) -> None:
     kind = told_or_done(world.node_kind, text)
     assert kind is None or (0 < kind.slot_cores < float("inf") and kind.executors >= 1)
+
+
+@FUZZ
+@given(text=mistyped(("# secrets\nspark.a b\nspark.c = d e", "spark.hadoop.fs.s3a.secret.key=hush")))
+def test_a_file_of_settings_is_read_or_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "spark.conf"
+    write_private(path, text.encode("utf-8", "surrogatepass"))
+    found = told_or_done(lambda _: read_properties(path), "")
+    assert found is None or all(key.startswith("spark.") for key in found)
 
 
 @settings(FUZZ, max_examples=80)

@@ -3,6 +3,7 @@
 import json
 import time
 from collections import Counter
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -34,40 +35,62 @@ def wait_for(engine: SparkEngine, folder: Path, count: int, limit: float = 240.0
         engine.poll()
 
 
+def by(folder: Path, name: str) -> set[int]:
+    """The rows that an operator let through."""
+    return {value for value, who in kept(folder) if who == name}
+
+
+def died(told: list[str]) -> bool:
+    return any("bad died" in text and "poison" in text for text in told)
+
+
 def expected(shape: str) -> Counter[tuple[int, str]]:
     names = {"diamond": ("left", "right"), "star": ("a", "b")}[shape]
     return Counter({(value, name): 1 for value in range(ROWS) for name in names})
 
 
+def graph(
+    cluster: LocalProvider, broker: kafka.Broker, folder: Path, shape: str
+) -> AbstractContextManager[SparkEngine]:
+    arguments = (shape, str(RATE), str(ROWS), str(folder / "results"))
+    return application(cluster, folder, "graph", *arguments, parallelism={}, kind=KIND, kafka=broker.servers)
+
+
 @pytest.mark.parametrize("shape", ["diamond", "star"])
-def test_every_row_takes_every_path_once_while_operators_are_rebalanced(
+def test_every_row_takes_every_path_once_while_it_is_rebalanced_stopped_and_resumed(
     shape: str, cluster: LocalProvider, broker: kafka.Broker, tmp_path: Path
 ) -> None:
     results = tmp_path / "results"
-    with application(
-        cluster, tmp_path, "graph", shape, str(RATE), str(ROWS), str(results),
-        parallelism={}, kind=KIND, kafka=broker.servers,
-    ) as engine:  # fmt: skip
+    with graph(cluster, broker, tmp_path, shape) as engine:
         wait_for(engine, results, ROWS // 4)
         runs, last = engine.monitor.run_id, engine.topology.sinks[0]
         outcome = engine.apply(plan(engine, **{last: 2}))
         assert (outcome.status, engine.monitor.run_id) == (Status.APPLIED, runs)
-        wait_for(engine, results, 2 * ROWS)
         queue = [batch.backlog for batch in engine.monitor.recent if batch.query == last]
         assert queue and None not in queue
-        rows = dict(engine.monitor.rows)
+    with graph(cluster, broker, tmp_path, shape) as engine:
+        wait_for(engine, results, 2 * ROWS)
     assert kept(results) == expected(shape)
-    assert rows[f"{last}:in"] == rows[last] == (2 * ROWS if shape == "diamond" else ROWS)
+
+
+def test_an_operator_that_fails_does_not_stop_the_others(
+    cluster: LocalProvider, broker: kafka.Broker, tmp_path: Path
+) -> None:
+    told: list[str] = []
+    with graph(cluster, broker, tmp_path, "broken") as engine:
+        until = time.monotonic() + 240
+        while (good := by(tmp_path / "results", "good")) != set(range(ROWS)) or not died(told):
+            assert time.monotonic() < until, f"{len(good)} rows of the good one, and {told}"
+            time.sleep(0.5)
+            told += [event.text for event in engine.observe().events]
+    assert 100 not in by(tmp_path / "results", "bad")
 
 
 def test_topology_10_hands_every_row_on_to_one_child(
     cluster: LocalProvider, broker: kafka.Broker, tmp_path: Path
 ) -> None:
     results = tmp_path / "results"
-    with application(
-        cluster, tmp_path, "graph", "topology10", str(RATE), str(ROWS), str(results),
-        parallelism={}, kind=KIND, kafka=broker.servers,
-    ) as engine:  # fmt: skip
+    with graph(cluster, broker, tmp_path, "topology10") as engine:
         wait_for(engine, results, ROWS)
         rows = dict(engine.monitor.rows)
     found = kept(results)

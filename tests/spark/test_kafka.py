@@ -42,7 +42,7 @@ def test_every_row_goes_from_topic_to_topic_once_while_it_is_scaled(
     names = f"in-{mode}", f"out-{mode}"
     for name in names:
         kafka.create_topic(broker.servers, name, 2)
-    start = {"in": 2, "parse": 1, "work": 1}
+    start = {"parse": 1, "work": 1}
     with (
         TopicReader(broker.servers, names[1]) as reader,
         application(
@@ -50,6 +50,7 @@ def test_every_row_goes_from_topic_to_topic_once_while_it_is_scaled(
             parallelism=start, mode=mode, kind=KIND, kafka=broker.servers,
         ) as engine,
     ):  # fmt: skip
+        assert engine.configuration.parallelism["in"] == 2  # as many as the topic has partitions
         sent = send(broker, names[0], 1)
         wait_for(engine, reader, sent)
         runs = engine.monitor.run_id

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rheostat.cli import console, world
+from rheostat.cli import console, settings, world
 from rheostat.infrastructure.local import LocalProvider
 from rheostat.model.errors import UserError
 
@@ -26,6 +26,8 @@ def _cluster(
     seconds: Annotated[
         float | None, typer.Option("--seconds", help="End after so long; else when interrupted.")
     ] = None,
+    conf: settings.ConfOption = None,
+    conf_file: settings.ConfFileOption = None,
     as_json: world.JsonOption = False,
 ) -> None:
     """Start a Spark Master and Workers on this machine, each within its CPU quota, until Ctrl-C."""
@@ -35,7 +37,7 @@ def _cluster(
         raise UserError("--seconds must be greater than 0")
     kind = world.node_kind(node)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does
-    with LocalProvider(warn=console.fail) as provider:
+    with LocalProvider(warn=console.fail, settings=settings.read(conf, conf_file)) as provider:
         for name in [provider.add(kind).name for _ in range(nodes)]:
             provider.wait(name)
             provider.limit(name)

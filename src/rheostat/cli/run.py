@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.live import Live
 
-from rheostat.cli import console, world
+from rheostat.cli import console, settings, world
 from rheostat.cli.running import JOURNAL, Order, Running, started
 from rheostat.cli.view import View, words
 from rheostat.control.guards import Guards
@@ -74,7 +74,8 @@ def _run(
         str | None,
         typer.Option("--kafka", help="HOST:PORT of a broker, for Spark's connector and for graphs."),
     ] = None,
-    conf: Annotated[list[str] | None, typer.Option("--conf", help="A setting of Spark's, KEY=VALUE.")] = None,
+    conf: settings.ConfOption = None,
+    conf_file: settings.ConfFileOption = None,
     seconds: Annotated[
         float | None, typer.Option("--seconds", help="End after so long; else when interrupted.")
     ] = None,
@@ -103,7 +104,7 @@ def _run(
         dry_run=dry_run,
         resume=resume,
         seed=seed,
-        settings=_settings(conf or []),
+        settings=settings.read(conf, conf_file),
     )
     check_mode(mode, order.trigger_seconds)
     until = float("inf") if seconds is None else positive("--seconds", seconds)
@@ -217,13 +218,3 @@ def _master(url: str | None) -> str | None:
             f"--master must be spark://HOST:PORT, not {url!r}; leave it out for a cluster on this machine"
         )
     return url
-
-
-def _settings(pairs: list[str]) -> dict[str, str]:
-    settings = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key.startswith("spark."):
-            raise UserError(f"--conf {pair!r}: write it as spark.some.key=VALUE")
-        settings[key] = value
-    return settings

@@ -100,7 +100,7 @@ def started(
             unused.callback(_remove, order.folder / JOURNAL)
         journal = stack.enter_context(Journal(order.folder / JOURNAL))
         facts, last = journal.facts(), journal.last()
-        began_at = float(facts.get("started_at") or time.time()) if order.resume else time.time()
+        began_at = _began_at(facts) if order.resume else time.time()
         clock = SystemClock(began_at, on_tick)
         stack.push(lambda _kind, error, _trace: journal.note(Event(clock.now(), "stopped", _why(error))))
         machines, keep = _machines(order, stack)
@@ -151,7 +151,7 @@ def _machines(order: Order, stack: ExitStack) -> tuple[Machines, Callable[[int],
     """The nodes, and what ties a process to their life; elsewhere a driver outlives its controller."""
     if order.master:
         return ForeignMachines(order.master, order.kind), lambda _: None
-    provider = stack.enter_context(LocalProvider(warn=_logger.warning))
+    provider = stack.enter_context(LocalProvider(warn=_logger.warning, settings=order.settings))
     return LocalMachines(provider, order.kind), provider.keep_session
 
 
@@ -176,9 +176,11 @@ def _spec(order: Order, machines: Machines) -> Spec:
 
 
 def _first(order: Order, engine: SparkEngine, last: Turn | None) -> Configuration:
-    """The configuration to start in: as the journal left it, or as the policy would begin."""
+    """The configuration to start in: as the journal left it, within the bounds, or as the policy begins."""
     if last is not None:
-        return last.outcome.configuration
+        left, nodes = last.outcome.configuration, order.bounds.nodes(last.outcome.configuration.nodes)
+        parallelism = order.bounds.parallelism(engine.topology, left.parallelism)
+        return Configuration(parallelism, nodes * order.kind.executors, nodes)
     start = Start(engine.topology, engine.model, engine.kinds, order.bounds, 0.0, 0.0)
     chosen = order.policy.initial(start)
     if engine.model.name == "staged":  # stages take turns on all slots, so fewer tasks than slots waste them
@@ -189,6 +191,12 @@ def _first(order: Order, engine: SparkEngine, last: Turn | None) -> Configuratio
         max(chosen.nodes, ceil(engine.model.slots_for(chosen.parallelism) / order.kind.slots))
     )
     return replace(chosen, nodes=nodes, executors=nodes * order.kind.executors)
+
+
+def _began_at(facts: dict[str, Any]) -> float:
+    """When the run that is resumed began, in unix seconds; now, where its journal has no such time."""
+    started, now = facts.get("started_at"), time.time()
+    return float(started) if isinstance(started, int | float) and 0 < started <= now else now
 
 
 def _facts(order: Order, engine: SparkEngine, began_at: float) -> dict[str, Any]:

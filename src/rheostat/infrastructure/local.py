@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -20,9 +20,11 @@ from rheostat.infrastructure.java import java_version, spark_home
 from rheostat.infrastructure.usage import Usage, session_usage
 from rheostat.model.configuration import NodeKind
 from rheostat.model.errors import RheostatError
+from rheostat.model.secrets import properties, write_private
 
 LOOPBACK = "127.0.0.1"
 START_SECONDS = 60.0
+AGREED = ("spark.authenticate", "spark.network.", "spark.rpc.", "spark.ssl.")
 DAEMON_MEMORY = "256m"
 _MASTER = "org.apache.spark.deploy.master.Master"
 _WORKER = "org.apache.spark.deploy.worker.Worker"
@@ -59,7 +61,9 @@ class LocalProvider:
         warn: Callable[[str], None] = lambda _: None,
         now: Callable[[], float] = time.monotonic,
         start_seconds: float = START_SECONDS,
+        settings: Mapping[str, str] = {},
     ) -> None:
+        """Start the Master; of the settings, it and the Workers get those on which a cluster must agree."""
         java_version()
         self._home = spark_home()
         self._now, self._start_seconds = now, start_seconds
@@ -76,8 +80,9 @@ class LocalProvider:
         )
         try:
             self._keep("folder", str(self.folder))
+            self._agreed = self._write_agreed(settings)
             self._master, log = self._start(
-                "master", [_MASTER, "--host", LOOPBACK, "--port", "0", "--webui-port", "0"]
+                "master", [_MASTER, "--host", LOOPBACK, "--port", "0", "--webui-port", "0", *self._agreed]
             )
             self.url = self._said(self._master, log, r"(spark://127\.0\.0\.1:\d+)")
             page = self._said(self._master, log, r"MasterWebUI.* started at http://[^:]+:(\d+)")
@@ -111,7 +116,7 @@ class LocalProvider:
             "--work-dir",
             str(self.folder / name),
         ]
-        process, log = self._start(name, [_WORKER, *place, *memory, self.url], group)
+        process, log = self._start(name, [_WORKER, *place, *memory, *self._agreed, self.url], group)
         node = LocalNode(name, kind, region, process, log, group)
         self._nodes[name] = node
         return node
@@ -188,6 +193,16 @@ class LocalProvider:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _write_agreed(self, settings: Mapping[str, str]) -> list[str]:
+        """Write them to a private file, not onto a command line that every user of the machine can see."""
+        agreed = {key: value for key, value in settings.items() if key.startswith(AGREED)}
+        if not agreed:
+            return []
+        agreed["spark.ssl.standalone.enabled"] = "false"  # of the pages, which are for this process alone
+        path = self.folder / "cluster.conf"
+        write_private(path, properties(agreed))
+        return ["--properties-file", str(path)]
 
     def _start(
         self, name: str, arguments: list[str], group: cgroups.CpuGroup | None = None

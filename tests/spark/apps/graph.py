@@ -56,6 +56,14 @@ def star(app: Application) -> None:
         hub.operator(name, tagged(name)).sink(f"out {name}", keep(name))
 
 
+def broken(app: Application) -> None:
+    """One of two readers fails at the same row for ever."""
+    start = app.source("in", numbers(1, 0)).operator("split", tagged("split"))
+    start.operator("good", tagged("good")).sink("out good", keep("good"))
+    fails = "if(value = 100, raise_error('row 100 is poison'), value) as value"
+    start.operator("bad", lambda rows: rows.selectExpr(fails, "'bad' as by")).sink("out bad", keep("bad"))
+
+
 def topology10(app: Application) -> None:
     """P4's: each operator hands its rows on in fixed shares."""
     shares = {
@@ -77,7 +85,7 @@ def topology10(app: Application) -> None:
 
 
 app = Application(SHAPE, trigger_seconds=2, link_partitions=2)
-{"diamond": diamond, "star": star, "topology10": topology10}[SHAPE](app)
+{"diamond": diamond, "star": star, "broken": broken, "topology10": topology10}[SHAPE](app)
 
 if __name__ == "__main__":
     app.run()

@@ -33,7 +33,7 @@ def write(rows: DataFrame) -> DataStreamWriter:
 
 
 app = Application("kafka_chain", trigger_seconds=2)
-parsed = app.source("in", load, parallelism=2).operator("parse", parse, max_parallelism=4)
+parsed = app.source("in", load).operator("parse", parse, max_parallelism=4)
 parsed.operator("work", work, max_parallelism=4).sink("out", write)
 
 if __name__ == "__main__":

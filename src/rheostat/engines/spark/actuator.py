@@ -246,13 +246,16 @@ class Actuator:
 
     def _remove(self, leaving: tuple[str, ...], nodes: int) -> None:
         self.before_step("release")
+        self.monitor.poll(self.clock.now())
+        there = self.machines.names()  # one that was to stay may have ended by itself: then another stays
+        leaving = tuple(name for name in leaving if name in there)[: max(0, len(there) - nodes)]
         self.monitor.link.ask("executors", total=nodes * self.machines.kind.executors)
         self._release(leaving)
         self.before_step("remove")
         for name in leaving:
             if name in self.machines.names():  # it may have ended by itself
                 self.machines.remove(name)
-        self.steps.append(f"{', '.join(leaving)} removed")
+        self.steps.append(f"{', '.join(leaving) or 'no node'} removed")
 
     def _release(self, nodes: tuple[str, ...]) -> None:
         """Let the executors of these nodes finish their tasks and go."""

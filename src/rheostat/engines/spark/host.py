@@ -39,6 +39,7 @@ class Host:
         self._parallelism: dict[str, int] = {}
         self._notes: list[dict[str, Any]] = []
         self._reserved = 0
+        self._ends: dict[str, links.Ends] = {}  # of the queries that read Kafka
 
     # -- what runs ---------------------------------------------------------------------------------------
 
@@ -53,6 +54,8 @@ class Host:
             supervisor = self._supervisor(app, part)
             supervisor.checkpoint.check_owner(self._owner(app, part))
             self.queries[part.name] = supervisor
+            if not part.reads and (options := self._subscription(part)) is not None:
+                self._ends[part.name] = links.Ends(self.session.spark, options)
         self._reserved = self.builder.subscriptions() if self.spec.mode == "realtime" else 0
         self.app = app  # from here on the controller can see it
         self._begin.wait()
@@ -72,9 +75,10 @@ class Host:
                 supervisor.start()
             except AnalysisException as error:  # Spark itself refuses the query
                 raise UserError(plain(error)) from None
-        arrived = app.steps[part.name].arrived
-        if arrived is None and (options := self._subscription(part)) is not None:
-            arrived = links.Ends(self.session.spark, options).total
+        if part.reads and (options := self._subscription(part)) is not None:
+            self._ends[part.name] = links.Ends(self.session.spark, options)  # its topics are there now
+        ends = self._ends.get(part.name)
+        arrived = ends.total if ends else app.steps[part.name].arrived
         if arrived is not None:
             supervisor.count(arrived)
 
@@ -132,7 +136,8 @@ class Host:
         stateful = next((app.steps[name] for name in part.steps if app.steps[name].stateful), None)
         supervisor = Supervisor(
             self,
-            app.name if alone else part.name,
+            part.name,
+            app.name if alone else f"{app.name}.{part.name}",
             self.spec.checkpoint if alone else f"{self.spec.checkpoint}/{part.name}",
             {"realTime" if self.spec.mode == "realtime" else "processingTime": every},
             lambda: builder.writer(part),
@@ -222,7 +227,10 @@ class Host:
     def _steps(self, app: Application) -> list[dict[str, Any]]:
         assert self.builder is not None
         part_of = {name: part.name for part in self.builder.parts for name in part.steps}
-        return [_step(step, part_of[name]) for name, step in app.steps.items()]
+        return [
+            _step(step, part_of[name], None if step.inputs else self._ends.get(name))
+            for name, step in app.steps.items()
+        ]
 
     def _state_partitions(self) -> dict[str, int]:
         """What the checkpoints' state has, where there is any yet."""
@@ -276,12 +284,13 @@ def run(app: Application) -> None:
     writer.trigger(processingTime=f"{app.trigger_seconds} seconds").start().awaitTermination()
 
 
-def _step(step: Step, query: str) -> dict[str, Any]:
+def _step(step: Step, query: str, ends: links.Ends | None) -> dict[str, Any]:
+    """A step for a controller; a source that reads Kafka has as many tasks as its topics have partitions."""
     return {
         "name": step.name,
         "inputs": list(step.inputs),
         "query": query,
         "stateful": step.stateful,
-        "min_parallelism": step.min_parallelism,
-        "max_parallelism": step.max_parallelism,
+        "min_parallelism": step.min_parallelism if ends is None else len(ends),
+        "max_parallelism": step.max_parallelism if ends is None else len(ends),
     }

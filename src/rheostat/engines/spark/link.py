@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import psutil
 from rheostat.engines.spark.spec import FAILURE, LOG, PID, SPEC, Spec
 from rheostat.infrastructure import keeper
 from rheostat.model.errors import RheostatError, UserError
+from rheostat.model.secrets import hide, secret_values, without_secrets
 
 START_SECONDS = 90.0
 ANSWER_SECONDS = 60.0
@@ -117,7 +119,7 @@ class Link:
         if not line:
             self._hang_up()
             raise DriverLostError("the driver is gone")
-        answer = json.loads(line)
+        answer = self._hide(json.loads(line))
         if "error" in answer:
             raise (UserError if answer["refused"] else RheostatError)(answer["error"])
         return answer["ok"]
@@ -126,12 +128,25 @@ class Link:
         """Why the driver process ended, as an error to raise."""
         folder = Path(self.spec.folder)
         try:
-            left = json.loads((folder / FAILURE).read_text())
+            left = self._hide(json.loads((folder / FAILURE).read_text()))
         except (OSError, ValueError):
             return RheostatError(f"the driver process {self._end()}; its log is {folder / LOG}")
         if left["ended"]:
             return EndedError("the application ended")
         return (UserError if left["refused"] else RheostatError)(left["message"])
+
+    def _hide(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """What the driver says ends up in the journal and on screens, where no secret belongs."""
+        values = secret_values(self.spec.settings)
+        told: dict[str, Any] = hide(answer, values) if values else answer
+        return told
+
+    def _forget_secrets(self) -> None:
+        """Leave no secret in the run's folder: only who attaches to a running driver needs them there."""
+        known = without_secrets(self.spec.settings)
+        if known != self.spec.settings and (Path(self.spec.folder) / SPEC).exists():
+            with contextlib.suppress(OSError):  # a full disk; nobody else can read the file
+                replace(self.spec, settings=known).write()
 
     def _end(self) -> str:
         code = None if self.process is None else self.process.poll()
@@ -155,6 +170,7 @@ class Link:
         if self.process is not None:
             self.process.wait()
         shutil.rmtree(Path(self.spec.socket).parent, ignore_errors=True)
+        self._forget_secrets()
 
     def crash(self) -> None:
         """SIGKILL, as the operating system does it when memory runs out; tests and chaos use it."""

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
 
+from rheostat.engines.spark.sparks_words import plain
 from rheostat.engines.spark.spec import Spec
 from rheostat.model.errors import RheostatError, UserError
 
@@ -158,7 +159,17 @@ class Ends:
             key.removeprefix("kafka."): value for key, value in options.items() if key.startswith("kafka.")
         }
         self._admin = Admin(spark, given)
-        self._partitions = self._admin.partitions(options["subscribe"].split(","))
+        try:
+            self._partitions = self._admin.partitions(options["subscribe"].split(","))
+        except Exception as error:
+            why = plain(error).removeprefix("java.util.concurrent.ExecutionException: ")
+            raise UserError(
+                f"topic {options['subscribe']} at {given.get('bootstrap.servers')} cannot be read: {why}"
+            ) from None
+
+    def __len__(self) -> int:
+        """How many partitions there are: as many tasks read them."""
+        return int(self._partitions.size())
 
     def total(self) -> float:
         """Rows so far."""

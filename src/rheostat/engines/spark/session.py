@@ -1,27 +1,28 @@
 """A Spark session with our two Java parts in it: the rule that sets parallelism and the tap that listens."""
 
 import json
+import os
+import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from rheostat.engines.spark import janino, warm
 from rheostat.engines.spark.spec import Spec
+from rheostat.model.secrets import properties, write_private
 
 
 class Session:
     """What can be done to a running Spark application from inside its driver process."""
 
     def __init__(self, spec: Spec) -> None:
-        builder = SparkSession.builder.appName(spec.name).master(spec.master)
-        settings = spec.spark_settings()
+        settings = {"spark.app.name": spec.name, "spark.master": spec.master, **spec.spark_settings()}
         if spec.warms_up:
             settings |= warm.executor_settings(settings, print)
         self._warms_up = "spark.plugins" in settings and warm.PLUGIN in settings["spark.plugins"]
-        for key, value in settings.items():
-            builder = builder.config(key, value)
-        self.spark = builder.getOrCreate()
+        self.spark = _started(settings, Path(spec.socket).with_name("settings"))
         context: Any = self.spark.sparkContext
         context.setLogLevel("WARN")
         self._context, self._jvm, self._gateway = context, context._jvm, context._gateway
@@ -105,6 +106,20 @@ class Session:
     def kill(self, executors: Sequence[str]) -> None:
         """End executors at once; a micro-batch runs their tasks again elsewhere."""
         self._scala.killExecutors(self._jvm.PythonUtils.toSeq(list(executors)))
+
+
+def _started(settings: Mapping[str, str], file: Path) -> SparkSession:
+    """A new session; its settings go by a private file, as PySpark would put them on a command line."""
+    write_private(file, properties(settings))
+    given = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
+    os.environ["PYSPARK_SUBMIT_ARGS"] = (
+        f"--load-spark-defaults --properties-file {shlex.quote(str(file))} {given}"
+    )
+    try:
+        return SparkSession.builder.getOrCreate()
+    finally:
+        os.environ["PYSPARK_SUBMIT_ARGS"] = given
+        file.unlink(missing_ok=True)
 
 
 def _field(thing: Any, name: str) -> Any:

@@ -7,10 +7,13 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from rheostat.model.secrets import write_private
+
 SPEC = "driver.json"
 FAILURE = "failure.json"  # why the driver process ended
 PID = "driver.pid"
 LOG = "driver.log"
+_HERE = ("127.0.0.1:", "localhost:", "[::1]:", "local")
 WARM_UP = "spark.rheostat.warmUp"  # false: new executors take tasks at once, cold
 
 
@@ -46,7 +49,7 @@ class Spec:
     def write(self) -> Path:
         """Write it where the driver process will read it."""
         path = Path(self.folder) / SPEC
-        path.write_bytes(_SPEC.dump_json(self, indent=2))
+        write_private(path, _SPEC.dump_json(self, indent=2))  # its settings may hold secrets
         return path
 
     @staticmethod
@@ -58,7 +61,7 @@ class Spec:
         """Spark's settings for this run; ours first, so that the user's win."""
         loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         return {
-            **(loopback if "127.0.0.1" in self.master or self.master.startswith("local") else {}),
+            **(loopback if self.master.removeprefix("spark://").startswith(_HERE) else {}),
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.executor.cores": str(self.slots),

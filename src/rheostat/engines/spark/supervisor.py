@@ -48,12 +48,14 @@ class Supervisor:
         self,
         around: Around,
         name: str,
+        title: str,
         checkpoint: str,
         trigger: dict[str, str],
         write: Callable[[], Any],
         state_partitions: int | None,
     ) -> None:
         self._around, self.name, self._trigger, self._write = around, name, trigger, write
+        self._title = title  # what Spark calls it
         self.checkpoint = Checkpoint(around.session.spark, checkpoint)
         self.state_partitions = state_partitions  # None: it keeps no state
         self.query: StreamingQuery | None = None
@@ -68,7 +70,7 @@ class Supervisor:
         if self.state_partitions:
             spark.conf.set(PARTITIONS, str(self.state_partitions))
         spark.sparkContext.setLocalProperty("spark.scheduler.pool", self.name)
-        writer = self._write().queryName(self.name).option("checkpointLocation", self.checkpoint.location)
+        writer = self._write().queryName(self._title).option("checkpointLocation", self.checkpoint.location)
         trigger: dict[str, Any] = {"once": True} if once else self._trigger
         self.query = writer.trigger(**trigger).start()
 

@@ -1,0 +1,28 @@
+"""Spark's settings as a user gives them: --conf for what everybody may see, --conf-file for secrets."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rheostat.model.errors import UserError
+from rheostat.model.secrets import read_properties
+
+ConfOption = Annotated[list[str] | None, typer.Option("--conf", help="A setting of Spark's, KEY=VALUE.")]
+ConfFileOption = Annotated[
+    Path | None,
+    typer.Option("--conf-file", help="Settings of Spark's in a file of yours alone: secrets belong there."),
+]
+
+
+def read(pairs: list[str] | None, file: Path | None) -> dict[str, str]:
+    """Both together; what was given with --conf wins. An error names keys only: a value may be a secret."""
+    settings = read_properties(file) if file is not None else {}
+    for pair in pairs or []:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise UserError("--conf: one has no =; write it as spark.some.key=VALUE")
+        if not key.startswith("spark."):
+            raise UserError(f"--conf {key!r}: write it as spark.some.key=VALUE")
+        settings[key] = value
+    return settings

@@ -1,0 +1,212 @@
+"""Nothing listens beyond this machine, strangers are refused, and secrets are seen nowhere."""
+
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from subprocess import PIPE, STDOUT, Popen
+
+import psutil
+import pytest
+
+from rheostat.cli.running import JOURNAL
+from rheostat.model.decision import Status
+from rheostat.model.secrets import properties, write_private
+from tests.cli.commands import RHEOSTAT, refused
+
+from .controllers import Controller, controller, eventually
+
+MARK = "Hush-4"  # all secrets begin with it
+SETTINGS = {
+    "spark.authenticate": "true",
+    "spark.authenticate.secret": f"{MARK}2-of-the-cluster",
+    "spark.network.crypto.enabled": "true",
+    "spark.io.encryption.enabled": "true",
+    "spark.hadoop.fs.s3a.secret.key": f"{MARK}3-of-a-store",
+    "spark.rheostat.kafka.sasl.jaas.config": f'x.PlainLoginModule required password="{MARK}4-of-kafka";',
+}
+Process = Popen[str]
+LOOPBACK = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
+STRANGER = """
+import sys
+from pyspark.sql import SparkSession
+builder = SparkSession.builder.master(sys.argv[1]).config("spark.driver.host", "127.0.0.1")
+builder = builder.config("spark.ui.enabled", "false")
+if len(sys.argv) > 2:
+    builder = builder.config("spark.authenticate", "true").config("spark.authenticate.secret", sys.argv[2])
+context = builder.getOrCreate().sparkContext
+print("application", context.applicationId)
+context.stop()
+"""
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
+    """A run on the embedded cluster with its settings in a file; each test goes on where the last stopped."""
+    place = tmp_path_factory.mktemp("guarded")
+    conf = place / "spark.conf"
+    write_private(conf, properties(SETTINGS))
+    options = f"--nodes 1:2 --conf-file {conf}"
+    with controller(place, "plain", str(place / "run"), "50", options=options) as run:
+        yield run.start()
+
+
+def test_an_application_that_knows_the_secret_runs(guarded: Controller) -> None:
+    assert guarded.wait_for_turns(2).observation.application.batches
+
+
+def test_executors_get_the_secret_in_their_environment(guarded: Controller) -> None:
+    given = [environment.get("_SPARK_AUTH_SECRET") for environment in _executors(guarded)]
+    assert given == [SETTINGS["spark.authenticate.secret"]]
+
+
+@pytest.fixture(scope="module")
+def strangers(guarded: Controller, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Process]]:
+    """Applications with no secret and with a wrong one; Spark tries for a minute, so other tests go on."""
+    [url] = {url for line in _commands(guarded) for url in re.findall(r"spark://127\.0\.0\.1:\d+$", line)}
+    script = tmp_path_factory.mktemp("stranger") / "stranger.py"
+    script.write_text(STRANGER)
+    started = [
+        Popen([sys.executable, str(script), url, *secret], stdout=PIPE, stderr=STDOUT, text=True)
+        for secret in ([], ["a guess"])
+    ]
+    yield started
+    for stranger in started:
+        stranger.kill()
+        stranger.communicate()
+
+
+def test_strangers_knock(guarded: Controller, strangers: list[Process]) -> None:
+    assert [stranger.poll() for stranger in strangers] == [None, None]
+
+
+def test_a_node_that_is_added_knows_the_secret(guarded: Controller) -> None:
+    guarded.wishes.write_text('{"nodes": 2, "parallelism": {"2-project": 3}}')
+    guarded.wait_for_turn(lambda turn: turn.outcome.status is Status.APPLIED)
+    assert guarded.wait_for_turns(2).observation.operators["2-project"].parallelism == 3
+    assert len(list(_executors(guarded))) == 2
+
+
+def test_only_loopback_listens(guarded: Controller) -> None:
+    listening = []
+    for process in guarded.processes():
+        with suppress(psutil.NoSuchProcess):
+            listening += [
+                (process.name(), connection.laddr.ip)
+                for connection in process.net_connections(kind="inet")
+                if connection.status == psutil.CONN_LISTEN or connection.type.name == "SOCK_DGRAM"
+            ]
+    assert len(listening) > 6  # Master, Workers and their pages, driver, executors, block managers, gateway
+    assert [pair for pair in listening if pair[1] not in LOOPBACK] == []
+
+
+def test_a_query_that_fails_tells_no_secret(guarded: Controller) -> None:
+    trap = guarded.folder / "trap"
+    trap.touch()
+    guarded.wait_for_event("driver", "fell into the trap")
+    trap.unlink()
+    guarded.wait_for_turns(1)
+
+
+def test_no_command_line_shows_a_secret(guarded: Controller) -> None:
+    lines = _commands(guarded)
+    assert sum("CoarseGrainedExecutorBackend" in line for line in lines) == 2
+    assert any("SparkSubmit" in line for line in lines)
+    assert [line for line in lines if MARK in line] == []
+
+
+def test_no_file_that_others_can_read_holds_a_secret(guarded: Controller) -> None:
+    holding = _holding(guarded)
+    assert {path.name for path in holding} == {"driver.json", "cluster.conf"}
+    assert {path.stat().st_mode & 0o077 for path in holding} == {0}
+
+
+def test_journal_status_and_explain_show_no_secret(guarded: Controller) -> None:
+    with closing(sqlite3.connect(f"file:{guarded.folder / JOURNAL}?mode=ro", uri=True)) as journal:
+        dumped = "\n".join(journal.iterdump())
+    assert "fell into the trap" in dumped
+    assert MARK not in dumped
+    for command in ("status", "status --json", "explain", "explain --json"):
+        told = subprocess.run(
+            [RHEOSTAT, *command.split(), "--journal", str(guarded.folder / JOURNAL)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert told.stdout
+        assert MARK not in told.stdout + told.stderr
+
+
+def test_strangers_were_refused(guarded: Controller, strangers: list[Process]) -> None:
+    for stranger in strangers:
+        said, _ = stranger.communicate(timeout=240)
+        assert stranger.returncode != 0
+        assert "unresponsive" in said
+        assert "application app-" not in said
+
+
+def test_nothing_is_left_of_a_secret_after_the_end(guarded: Controller) -> None:
+    guarded.send(signal.SIGINT)
+    assert guarded.end() == 130
+    with suppress(AssertionError):
+        eventually(lambda: not guarded.left())
+    assert guarded.left() == []
+    assert _holding(guarded) == []
+    assert MARK not in guarded.out + guarded.err
+
+
+@pytest.mark.parametrize(
+    ("mode", "content", "said"),
+    [
+        (0o644, "spark.a b", "chmod 600"),
+        (0o660, "spark.a b", "chmod 600"),
+        (0o600, f"spark.a b\n{MARK}2", "line 2: write it as spark.some.key VALUE"),
+        (0o600, "a=b", "line 1: write it as"),
+    ],
+)
+def test_a_settings_file_that_is_open_to_others_or_wrong_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: int, content: str, said: str
+) -> None:
+    path = tmp_path / "spark.conf"
+    path.write_text(content)
+    path.chmod(mode)
+    for command in (["run", "app.py"], ["cluster"]):
+        told = refused(capsys, *command, "--conf-file", str(path))
+        assert said in told
+        assert MARK not in told
+
+
+@pytest.mark.parametrize("pair", [f"{MARK}2", f"authenticate.secret={MARK}2"])
+def test_a_mistake_in_a_setting_is_told_without_its_value(
+    capsys: pytest.CaptureFixture[str], pair: str
+) -> None:
+    assert MARK not in refused(capsys, "run", "app.py", "--conf", pair)
+
+
+def _commands(run: Controller) -> list[str]:
+    lines = []
+    for process in run.processes():
+        with suppress(psutil.Error):
+            lines.append(" ".join(process.cmdline()))
+    return lines
+
+
+def _executors(run: Controller) -> Iterator[dict[str, str]]:
+    for process in run.processes():
+        with suppress(psutil.Error):
+            if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in process.cmdline():
+                yield process.environ()
+
+
+def _holding(run: Controller) -> list[Path]:
+    """The files of a run, of its cluster and of its logs in which a secret can be read."""
+    found = []
+    for path in [*run.place.rglob("*"), *run.temporary.rglob("*")]:
+        with suppress(OSError):  # gone meanwhile
+            if path.is_file() and path.name != "spark.conf" and MARK.encode() in path.read_bytes():
+                found.append(path)
+    return found
