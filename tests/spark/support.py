@@ -31,6 +31,7 @@ def application(
     nodes: int = 1,
     trigger_seconds: float | None = None,
     kafka: str | None = None,
+    settings: Mapping[str, str] = {},
 ) -> Iterator[SparkEngine]:
     """One application with its own nodes on the shared Master."""
     machines = LocalMachines(cluster, kind)
@@ -58,7 +59,7 @@ def application(
             executor_memory_mb=512,
             trigger_seconds=trigger_seconds,
             kafka=kafka,
-            settings={"spark.jars": ",".join(map(str, connector_jars()))} if kafka else {},
+            settings={**({"spark.jars": ",".join(map(str, connector_jars()))} if kafka else {}), **settings},
         )
         engine = SparkEngine(start(spec), machines, clock, began_at, start)
         engine.begin(Configuration(dict(parallelism), nodes * kind.executors, nodes))

@@ -3,7 +3,9 @@
 import json
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,12 @@ from rheostat.model.decision import Status
 from tests.spark.support import application, plan
 
 ROWS, RATE = 600, 60
+LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+SASL = {
+    "spark.rheostat.kafka.security.protocol": "SASL_PLAINTEXT",
+    "spark.rheostat.kafka.sasl.mechanism": "PLAIN",
+    "spark.rheostat.kafka.sasl.jaas.config": f'{LOGIN} username="rheostat" password="hush";',
+}
 KIND = NodeKind(cores=1.5, slots=3, memory_mb=1024.0)
 
 
@@ -50,10 +58,36 @@ def expected(shape: str) -> Counter[tuple[int, str]]:
 
 
 def graph(
-    cluster: LocalProvider, broker: kafka.Broker, folder: Path, shape: str
+    cluster: LocalProvider, broker: kafka.Broker, folder: Path, shape: str, settings: Mapping[str, str] = {}
 ) -> AbstractContextManager[SparkEngine]:
     arguments = (shape, str(RATE), str(ROWS), str(folder / "results"))
-    return application(cluster, folder, "graph", *arguments, parallelism={}, kind=KIND, kafka=broker.servers)
+    return application(
+        cluster,
+        folder,
+        "graph",
+        *arguments,
+        parallelism={},
+        kind=KIND,
+        kafka=broker.servers,
+        settings=settings,
+    )
+
+
+@pytest.fixture
+def guarded_broker(tmp_path: Path) -> Iterator[kafka.Broker]:
+    """One that asks Spark for a password; its plain port serves only to see whether it is up."""
+    plain, controller, guarded = kafka.free_port(), kafka.free_port(), kafka.free_port()
+    places = {"PLAINTEXT": plain, "SASL_PLAINTEXT": guarded}
+    advertised = ",".join(f"{name}://127.0.0.1:{port}" for name, port in places.items())
+    settings = {
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "listeners": f"{advertised},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": advertised,
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'{LOGIN} user_rheostat="hush";',
+    }
+    with kafka.running(tmp_path / "guarded", plain, settings) as broker:
+        yield replace(broker, servers=f"127.0.0.1:{guarded}")
 
 
 @pytest.mark.parametrize("shape", ["diamond", "star"])
@@ -73,11 +107,11 @@ def test_every_row_takes_every_path_once_while_it_is_rebalanced_stopped_and_resu
     assert kept(results) == expected(shape)
 
 
-def test_an_operator_that_fails_does_not_stop_the_others(
-    cluster: LocalProvider, broker: kafka.Broker, tmp_path: Path
+def test_an_operator_that_fails_does_not_stop_the_others_also_where_kafka_asks_for_a_password(
+    cluster: LocalProvider, guarded_broker: kafka.Broker, tmp_path: Path
 ) -> None:
     told: list[str] = []
-    with graph(cluster, broker, tmp_path, "broken") as engine:
+    with graph(cluster, guarded_broker, tmp_path, "broken", SASL) as engine:
         until = time.monotonic() + 240
         while (good := by(tmp_path / "results", "good")) != set(range(ROWS)) or not died(told):
             assert time.monotonic() < until, f"{len(good)} rows of the good one, and {told}"

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -9,6 +10,7 @@ from pyspark.sql import functions as F
 from rheostat import Application
 from rheostat.apps.load import LiveStream
 from rheostat.engines.spark import checks
+from rheostat.engines.spark.building import Builder
 from rheostat.model.errors import UserError
 
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
@@ -48,7 +50,8 @@ STEPS: dict[str, Callable[[DataFrame], DataFrame]] = {
 def said(source: str, step: str, mode: str) -> str:
     app = Application("plan")
     app.source("in", LOADS[source]).operator("step", STEPS[step]).sink("x", lambda rows: rows.writeStream)
-    rows = app.rows(spark)
+    builder = Builder(app, spark, None)
+    rows: Any = builder.rows(builder.parts[0])
     try:
         checks.check_plan(rows._jdf.queryExecution().analyzed(), mode)
     except UserError as error:
