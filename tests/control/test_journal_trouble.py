@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -217,3 +218,27 @@ def test_what_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
         Journal.read(tmp_path / "nowhere.sqlite")
     with pytest.raises(FileError, match="is a folder"):
         Journal.read(tmp_path)
+
+
+class Interrupted(deque[Turn | Event]):
+    """Ctrl-C comes between the commit and the moment at which the journal notes it."""
+
+    came = False
+
+    def popleft(self) -> Turn | Event:
+        if not self.came:
+            self.came = True
+            raise KeyboardInterrupt
+        return super().popleft()
+
+
+def test_ctrl_c_right_after_a_turn_was_written_writes_it_once(tmp_path: Path) -> None:
+    turn = turns(1)[0]
+    with Journal(tmp_path / "j.sqlite") as journal:
+        journal._waiting = Interrupted()
+        with pytest.raises(KeyboardInterrupt):
+            journal.add(turn)
+        journal.note(Event(1.0, "stopped", "interrupted"))
+    with Journal.read(tmp_path / "j.sqlite") as read:
+        assert [one.number for one in read.turns()] == [turn.number]
+        assert [event.kind for event in read.events()][-1] == "stopped"

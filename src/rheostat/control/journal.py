@@ -44,6 +44,7 @@ class Journal(JournalReader):
         self.trouble: str | None = None  # why turns wait in memory, while they do
         self._max_bytes = max_bytes
         self._waiting: deque[Turn | Event] = deque()
+        self._begun: Turn | Event | None = None  # what is being written
         self._late = self._lost = 0
         self._connect(str(path))
         applied = f"SELECT MAX(number) FROM turns WHERE worth = {Worth.APPLIED:d}"
@@ -99,12 +100,21 @@ class Journal(JournalReader):
         while self._waiting:
             with self._db:
                 entry = self._waiting[0]
-                self._write(entry)
+                if self._begun is not entry or not self._holds(entry):
+                    self._begun = entry
+                    self._write(entry)
             self._waiting.popleft()
+            self._begun = None
             self._late += self.trouble is not None
             if self.trouble and not self._waiting:
                 self._calm(entry.at if isinstance(entry, Event) else entry.plan.decided_at)
         make_room(self._db, self._max_bytes * DATA)
+
+    def _holds(self, entry: Turn | Event) -> bool:
+        """Whether an entry was written already: Ctrl-C may have come right after that."""
+        if isinstance(entry, Event):
+            return False
+        return bool(self._db.execute("SELECT 1 FROM turns WHERE number = ?", (entry.number,)).fetchone())
 
     def _write(self, entry: Turn | Event) -> None:
         events = (entry,) if isinstance(entry, Event) else entry.observation.events
