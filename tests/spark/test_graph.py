@@ -83,6 +83,8 @@ def guarded_broker(tmp_path: Path) -> Iterator[kafka.Broker]:
         "controller.quorum.voters": f"1@127.0.0.1:{controller}",
         "listeners": f"{advertised},CONTROLLER://127.0.0.1:{controller}",
         "advertised.listeners": advertised,
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,"
+        "SASL_PLAINTEXT:SASL_PLAINTEXT",
         "sasl.enabled.mechanisms": "PLAIN",
         "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'{LOGIN} user_rheostat="hush";',
     }
