@@ -91,27 +91,36 @@ class Staged(ExecutionModel):
 
     >>> Staged(pinned=frozenset({"b"})).slots_for({"a": 3, "b": 8})
     3
+
+    The queries of a graph share the slots, but their overheads pass at the same time.
+
+    >>> apart = Staged(10, 1.0, queries=(frozenset({"a", "b"}), frozenset({"c"})))
+    >>> apart.utilisation({"a": 0.5, "b": 0.5, "c": 1.0}, {"a": 4, "b": 4, "c": 4}, slots=4)
+    {'a': 0.7, 'b': 0.7, 'c': 0.7}
     """
 
     trigger_seconds: float = 10.0
     stage_overhead_seconds: float = 0.1
     pinned: frozenset[str] = frozenset()
+    queries: tuple[frozenset[str], ...] = ()  # none: all operators are one query
     name = "staged"
 
     def utilisation(
         self, busy: Mapping[str, float], parallelism: Mapping[str, int], slots: int
     ) -> dict[str, float]:
-        occupancy = sum(
-            work / max(1, min(parallelism[name], slots)) + self.stage_overhead_seconds / self.trigger_seconds
-            for name, work in busy.items()
-        )
-        return dict.fromkeys(busy, occupancy)
+        work = sum(work / max(1, min(parallelism[name], slots)) for name, work in busy.items())
+        return dict.fromkeys(busy, work + self._overhead(busy))
 
     def parallelism_for(self, busy: Mapping[str, float], target: float) -> dict[str, int]:
-        room = target - len(busy) * self.stage_overhead_seconds / self.trigger_seconds
+        room = target - self._overhead(busy)
         if room <= 0:  # the overheads alone fill the interval: more slots cannot help
             return dict.fromkeys(busy, 1)
         return dict.fromkeys(busy, max(1, ceil(sum(busy.values()) / room)))
 
     def slots_for(self, parallelism: Mapping[str, int]) -> int:
         return max([count for name, count in parallelism.items() if name not in self.pinned] or [1])
+
+    def _overhead(self, busy: Mapping[str, float]) -> float:
+        """The part of the interval that the stages of the longest query take whatever their rows."""
+        longest = max((len(query & busy.keys()) for query in self.queries), default=len(busy))
+        return longest * self.stage_overhead_seconds / self.trigger_seconds

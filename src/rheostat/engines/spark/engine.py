@@ -76,7 +76,8 @@ class SparkEngine:
         trigger = self._trigger or DEFAULT_TRIGGER_SECONDS
         seen = self.monitor.stage_overhead(OVERHEAD_BATCHES)
         pinned = frozenset(operator.name for operator in self.topology.operators if operator.pinned)
-        return Staged(trigger, FIRST_OVERHEAD_SECONDS if seen is None else seen, pinned)
+        queries = tuple(frozenset(query.operators) for query in self.monitor.queries.values())
+        return Staged(trigger, FIRST_OVERHEAD_SECONDS if seen is None else seen, pinned, queries)
 
     def observe(self) -> Observation:
         self.poll()

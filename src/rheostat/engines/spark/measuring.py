@@ -155,14 +155,17 @@ def _longest(
     return max(until.values())
 
 
-def stage_overhead(batches: Sequence[Batch], stages: int, slots: int) -> float | None:
-    """What a stage costs whatever its rows: a batch's time in which no task ran, shared by its stages."""
+def stage_overhead(batches: Sequence[Batch], stages: int, slots: int, alone: bool = True) -> float | None:
+    """What a stage costs whatever its rows: a batch's time in which no task ran, shared by its stages.
+
+    Beside other queries a batch also waits for slots that they hold: there the shortest wait tells most.
+    """
     rests = []
     for batch in batches:
         if not batch.idle and not batch.doubt and stages and len(batch.stages) == stages:
             work = sum(run.busy_seconds / max(1, min(run.tasks, slots)) for run in batch.stages)
             rests.append(max(0.0, batch.seconds - work) / len(batch.stages))
-    return median(rests) if rests else None
+    return (median if alone else min)(rests) if rests else None
 
 
 def lag(window: Window, load: float | None) -> float | None:

@@ -173,7 +173,7 @@ class Monitor:
         found = []
         for query in self.queries.values():
             latest = [batch for batch in self.recent if batch.query == query.name][-batches:]
-            seen = measuring.stage_overhead(latest, len(query.stages), self.slots)
+            seen = measuring.stage_overhead(latest, len(query.stages), self.slots, len(self.queries) == 1)
             found += [seen] if seen is not None else []
         return median(found) if found else None
 
