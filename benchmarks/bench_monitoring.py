@@ -44,7 +44,7 @@ def seconds(writer: Any, folder: str) -> float:
 
 def main() -> int:
     with tempfile.TemporaryDirectory(prefix="rheostat-bench-") as folder:
-        spec = Spec("monitoring", "", "local[2]", folder, "", folder)
+        spec = Spec("monitoring", "", "local[2]", folder, f"{folder}/socket", folder)
         session = Session(spec)
         session.spark.sparkContext.setLogLevel("OFF")  # stopping a query between batches is no news
         app = Application("monitoring")
