@@ -83,9 +83,8 @@ class Builder:
         return {other.name: other.inputs[step] for other in others if step in other.inputs}
 
     def _routes(self, step: str) -> dict[str, str]:
-        """The conditions of those who take a part of a step's rows, if several take them."""
-        readers = self._readers(step)
-        return {name: when for name, when in readers.items() if when} if len(readers) > 1 else {}
+        """The conditions of those who take a part of a step's rows."""
+        return {name: when for name, when in self._readers(step).items() if when}
 
     def _schema(self, step: str) -> StructType:
         if step not in self._schemas:

@@ -130,7 +130,7 @@ class Admin:
             self._client.createTopics(new).all().get()
         except Exception as error:
             if "TopicExists" not in str(error):
-                raise RheostatError(f"Kafka did not create the topics: {str(error)[:200]}") from None
+                raise RheostatError(f"Kafka did not create the topics: {plain(error)}") from None
 
     def partitions(self, topics: Iterable[str]) -> Any:
         """The partitions of these topics, as Kafka's own objects."""

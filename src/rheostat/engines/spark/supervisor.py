@@ -69,7 +69,6 @@ class Supervisor:
         spark = self._around.session.spark
         if self.state_partitions:
             spark.conf.set(PARTITIONS, str(self.state_partitions))
-        spark.sparkContext.setLocalProperty("spark.scheduler.pool", self.name)
         writer = self._write().queryName(self._title).option("checkpointLocation", self.checkpoint.location)
         trigger: dict[str, Any] = {"once": True} if once else self._trigger
         self.query = writer.trigger(**trigger).start()
