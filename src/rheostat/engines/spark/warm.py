@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rheostat.infrastructure.java import spark_home
+from rheostat.infrastructure.maven import cache_folder
 from rheostat.model.errors import RheostatError
 
 PLUGIN = "rheostat.Rehearsal"
@@ -64,16 +65,12 @@ def _jar() -> Path:
     source = files(__package__).joinpath("java", "Rehearsal.java").read_bytes()
     jars = spark_home() / "jars"
     made_from = source + "\n".join(sorted(jar.name for jar in jars.glob("spark-*.jar"))).encode()
-    jar = _cache() / f"rehearsal-{hashlib.sha256(made_from).hexdigest()[:16]}.jar"
+    jar = cache_folder() / f"rehearsal-{hashlib.sha256(made_from).hexdigest()[:16]}.jar"
     if not jar.exists():
         jar.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=jar.parent) as folder:
             _build(source, jars, Path(folder)).replace(jar)  # at once, or not: others may build it, too
     return jar
-
-
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rheostat"
 
 
 def _build(source: bytes, jars: Path, folder: Path) -> Path:
