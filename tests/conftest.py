@@ -2,14 +2,29 @@
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from rheostat.infrastructure import kafka
 from rheostat.infrastructure.local import LocalProvider
 
+from .jvm import quicken
+
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and so would all that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+TESTS = Path(__file__).parent
+ON_SPARK = (TESTS / "spark", TESTS / "chaos", TESTS / "contracts" / "test_engine.py")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if not session.config.option.collectonly and any(_on_spark(item.path) for item in session.items):
+        quicken(session.config.cache.mkdir("jvm"))
+
+
+def _on_spark(path: Path) -> bool:
+    return any(path.is_relative_to(place) for place in ON_SPARK)
 
 
 @pytest.fixture(scope="session")

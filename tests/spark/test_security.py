@@ -1,5 +1,6 @@
 """Nothing listens beyond this machine, strangers are refused, and secrets are seen nowhere."""
 
+import os
 import re
 import signal
 import sqlite3
@@ -7,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from itertools import chain
 from pathlib import Path
 from subprocess import PIPE, STDOUT, Popen
 
@@ -114,7 +116,8 @@ def test_a_query_that_fails_tells_no_secret(guarded: Controller) -> None:
 
 def test_no_command_line_shows_a_secret(guarded: Controller) -> None:
     lines = _commands(guarded)
-    assert sum("CoarseGrainedExecutorBackend" in line for line in lines) == 2
+    # a JVM that is about to start a program shows its own line twice for a moment
+    assert sum("CoarseGrainedExecutorBackend" in line for line in lines) >= 2
     assert any("SparkSubmit" in line for line in lines)
     assert [line for line in lines if MARK in line] == []
 
@@ -205,7 +208,8 @@ def _executors(run: Controller) -> Iterator[dict[str, str]]:
 def _holding(run: Controller) -> list[Path]:
     """The files of a run, of its cluster and of its logs in which a secret can be read."""
     found = []
-    for path in [*run.place.rglob("*"), *run.temporary.rglob("*")]:
+    walks = chain(os.walk(run.place), os.walk(run.temporary))  # which skips folders that go meanwhile
+    for path in [Path(folder) / name for folder, _, names in walks for name in names]:
         with suppress(OSError):  # gone meanwhile
             if path.is_file() and path.name != "spark.conf" and MARK.encode() in path.read_bytes():
                 found.append(path)

@@ -10,7 +10,7 @@ import pytest
 from rheostat.engines.spark.warm import executor_settings
 
 APP = """
-import json, time
+import json, os, time
 from pyspark.sql import SparkSession
 from rheostat.infrastructure.local import LocalProvider
 from rheostat.engines.spark.warm import executor_settings, warmed
@@ -66,7 +66,8 @@ with LocalProvider() as provider:
     print(json.dumps({
         "first": words(provider.folder / first.name), "second": words(folder),
         "counted": total, "read": 100 * (progress["batchId"] + 1),
-        "left": [str(path) for path in (provider.folder / "scratch").rglob("rehearsal")],
+        # walk skips folders that go meanwhile
+        "left": [w for w, names, _ in os.walk(provider.folder / "scratch") if "rehearsal" in names],
     }))
 """
 
