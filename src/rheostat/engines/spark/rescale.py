@@ -79,11 +79,10 @@ def rescale(host: Host, operator: str, count: int) -> Rescaled:
 
 def _stop_at_boundary(supervisor: Supervisor) -> None:
     """Stop, and finish a batch that the stop left half done: Spark rewrites no open batch."""
-    query, checkpoint = supervisor.query, supervisor.checkpoint
-    if query is None:
+    checkpoint = supervisor.checkpoint
+    if supervisor.query is None:
         raise RheostatError("there is no query to rescale")
-    supervisor.wait_for_boundary()
-    query.stop()
+    supervisor.stop()
     if not checkpoint.at_boundary():
         supervisor.start(once=True)
         if supervisor.query is not None:

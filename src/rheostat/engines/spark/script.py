@@ -6,8 +6,9 @@ from typing import Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from rheostat.engines.spark import stages
+from rheostat.engines.spark.boundary import stop_between_batches
 from rheostat.engines.spark.session import Session
-from rheostat.engines.spark.supervisor import describe, read_stages, wait_for_boundary
+from rheostat.engines.spark.supervisor import describe, read_stages
 
 
 class Script:
@@ -44,8 +45,7 @@ class Script:
         """End its queries, the scaled one between two batches."""
         query = self.find_query()
         if query is not None and query.isActive:
-            wait_for_boundary(query, 0.0)
-            query.stop()
+            stop_between_batches(query, 0.0)
         for other in self._active():
             other.stop()
 

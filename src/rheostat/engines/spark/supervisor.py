@@ -10,6 +10,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from rheostat.engines.spark import stages
+from rheostat.engines.spark.boundary import stop_between_batches
 from rheostat.engines.spark.checkpoint import Checkpoint
 from rheostat.engines.spark.session import Session
 from rheostat.engines.spark.sparks_words import plain
@@ -19,8 +20,6 @@ FIRST_BACKOFF_SECONDS = 1.0
 LONGEST_BACKOFF_SECONDS = 60.0
 HEALTHY_SECONDS = 60.0  # a query that ran so long starts the back-off anew
 START_ATTEMPTS = 3  # of an only query that never finished a batch
-BOUNDARY_SECONDS = 120.0
-PAUSE_SECONDS = 0.5  # to stop within
 ARRIVALS_SECONDS = 0.25
 PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -134,14 +133,8 @@ class Supervisor:
     def stop(self) -> None:
         """End the query between two batches."""
         with self.lock:
-            if self.query is not None and self.query.isActive:
-                self.wait_for_boundary()
-                self.query.stop()
-
-    def wait_for_boundary(self) -> None:
-        """Return in the pause between two batches, or right after one when there is no pause."""
-        if self.query is not None:
-            wait_for_boundary(self.query, _seconds(self._trigger))
+            if self.query is not None:
+                stop_between_batches(self.query, _seconds(self._trigger))
 
     def describe(self) -> dict[str, Any]:
         """The query as it runs now."""
@@ -186,22 +179,6 @@ def read_stages(
     return None if execution is None else (run, stages.read(execution.executedPlan()))
 
 
-def wait_for_boundary(query: StreamingQuery, trigger_seconds: float) -> None:
-    """Return in the pause between two batches, or right after one when there is no pause."""
-    until = time.monotonic() + BOUNDARY_SECONDS
-    first = _batch(query)
-    while query.isActive and time.monotonic() < until:
-        waiting = not query.status["isTriggerActive"] and "Initializing" not in query.status["message"]
-        if (waiting and _pause_lasts(trigger_seconds)) or _batch(query) != first:
-            return
-        time.sleep(0.02)
-
-
-def _pause_lasts(every: float) -> bool:
-    """Whether the next batch is not about to begin; triggers fall on multiples of their interval."""
-    return not every or every - time.time() % every > min(PAUSE_SECONDS, every / 4)
-
-
 def _seconds(trigger: dict[str, str]) -> float:
     return float(next(iter(trigger.values())).split()[0])
 
@@ -219,8 +196,3 @@ def _wait(query: StreamingQuery | None) -> str | None:
 
 def _has_finished_a_batch(query: StreamingQuery | None) -> bool:
     return query is not None and query.lastProgress is not None
-
-
-def _batch(query: StreamingQuery) -> int | None:
-    progress = query.lastProgress
-    return None if progress is None else int(progress["batchId"])

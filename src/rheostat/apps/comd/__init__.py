@@ -1,0 +1,1 @@
+"""Online analysis of a molecular-dynamics simulation (P0)."""

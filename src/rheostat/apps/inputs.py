@@ -1,0 +1,91 @@
+"""Where an application's rows come from: numbers 0, 1, 2, ... at a curve's rate, or from a Kafka topic.
+
+What a row says follows from its number, so that two runs see the same rows and a reference can be worked out.
+"""
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from rheostat.apps.load import LiveStream, stream
+from rheostat.engines.spark.application import Load, Transform, Write
+
+ROW = "n bigint, sent bigint"  # of what `rheostat load run` sends
+
+
+@dataclass(frozen=True)
+class Input:
+    """What the command line of an application says."""
+
+    curve: str = "steady(100)"
+    seed: int = 0
+    mode: str = "microbatch"
+    kafka: str = ""  # HOST:PORT
+    topic: str = ""
+    out: str = ""  # a folder for the results
+
+    def source(self, made: Transform = lambda rows: rows) -> Load:
+        """Numbers, and what is made of them, as a source of an application."""
+        return lambda spark: made(self.numbers(spark))
+
+    def sink(self, mode: str = "update", folder: str = "results") -> Write:
+        """Results go to a folder of JSON per batch; else nowhere."""
+
+        def save(batch: DataFrame, number: int) -> None:  # a batch that runs twice writes the same twice
+            batch.coalesce(1).write.mode("overwrite").json(f"{self.out}/{folder}/{number}")
+
+        def write(rows: DataFrame) -> DataStreamWriter:
+            writer = rows.writeStream.outputMode(mode)
+            return writer.foreachBatch(save) if self.out else writer.format("noop")
+
+        return write
+
+    def numbers(self, spark: SparkSession) -> DataFrame:
+        """Rows `value` (the number) and `timestamp` (when it came)."""
+        if self.kafka:
+            return from_topic(spark, self.kafka, self.topic)
+        if self.mode == "realtime":
+            return self._live.load(spark).withColumn("timestamp", F.current_timestamp())
+        return stream(spark, self.curve, self.seed).select("value", "timestamp")
+
+    @property
+    def arrived(self) -> Callable[[], float] | None:
+        """Rows that were offered so far, where Spark cannot tell."""
+        return self._live.arrived if self.mode == "realtime" and not self.kafka else None
+
+    @cached_property
+    def _live(self) -> LiveStream:
+        return LiveStream(self.curve, self.seed)
+
+
+def from_topic(spark: SparkSession, servers: str, topic: str) -> DataFrame:
+    """The rows that `rheostat load run --kafka TOPIC` sends."""
+    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
+    rows = reader.option("subscribe", topic).option("startingOffsets", "earliest").load()
+    row = F.from_json(F.col("value").cast("string"), ROW)
+    return rows.select(row.alias("row")).selectExpr(
+        "row.n as value", "timestamp_millis(row.sent) as timestamp"
+    )
+
+
+def read_input(about: str | None, arguments: Sequence[str] | None = None) -> Input:
+    """Read the command line of an application."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    given = Input()
+    parser.add_argument("curve", nargs="?", default=given.curve, help="rows per second: see `rheostat load`")
+    parser.add_argument("--seed", type=int, default=given.seed)
+    parser.add_argument("--mode", choices=["microbatch", "realtime"], default=given.mode)
+    parser.add_argument("--kafka", default="", metavar="HOST:PORT", help="read a topic instead of the curve")
+    parser.add_argument("--topic", default="", help="which `rheostat load run` fills")
+    parser.add_argument("--out", default="", metavar="FOLDER", help="keep the results, as JSON per batch")
+    read = Input(**vars(parser.parse_args(arguments)))
+    if bool(read.kafka) != bool(read.topic):
+        parser.error("--kafka and --topic belong together")
+    if read.out and read.mode == "realtime":
+        parser.error("--out needs micro-batches: leave it or --mode realtime out")
+    return read

@@ -1,0 +1,83 @@
+"""An application made of a topology file: its operators, their costs, their streams. It does nothing else.
+
+Rows are numbers. An operator spends the CPU that its file states, by hashing, and hands its rows on in the
+shares of its streams; so what the compute model predicts of a topology can be tried on Spark.
+"""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from rheostat.apps.inputs import Input
+from rheostat.engines.spark.application import Application, Rows, Transform
+from rheostat.model.topology import Operator, Topology
+
+ROUND_SECONDS = 30e-9  # what one round of hashing costs a core, about
+SHARES = 10_000  # of rows, told apart by a hash of their number
+
+
+def modelled(topology: Topology, given: Input) -> Application:
+    """The topology as an application that is ready to run."""
+    app = Application(topology.name, trigger_seconds=2)
+    flows: dict[str, list[Rows]] = {name: [] for name in topology.names}
+    for name in topology.order:
+        operator = topology.operator(name)
+        made = _made(topology, operator)
+        if name in topology.sources:
+            rows = app.source(name, given.source(_share_of(topology, name, made)))
+        else:
+            first, *others = flows[name]
+            rows = first.merge(*others).operator(
+                name,
+                made,
+                min_parallelism=operator.min_parallelism,
+                max_parallelism=operator.max_parallelism,
+            )
+        _hand_on(topology, name, rows, flows)
+        if name in topology.sinks:
+            rows.sink(f"{name} out", given.sink("append", folder=name))
+    return app
+
+
+def _made(topology: Topology, operator: Operator) -> Transform:
+    """Spend an operator's cost on every row, and give as many rows as its selectivity says."""
+    rounds = round(operator.cost_seconds / ROUND_SECONDS)
+    selectivity = next((s.selectivity for s in topology.streams if s.upstream == operator.name), 1.0)
+
+    def transform(rows: DataFrame) -> DataFrame:
+        hashed = F.expr(f"aggregate(sequence(0, {rounds}), value, (hash, i) -> xxhash64(hash, i))")
+        spent = rows.select("value", hashed.alias("hash"))
+        if selectivity == 1.0:
+            return spent
+        luck = F.pmod(F.xxhash64("value", F.lit(operator.name)), F.lit(SHARES)) / SHARES
+        copies = F.floor(F.lit(selectivity) + luck)
+        return spent.select("value", "hash", F.explode(F.array_repeat("hash", copies.cast("int")))).drop(
+            "col"
+        )
+
+    return transform
+
+
+def _share_of(topology: Topology, name: str, made: Transform) -> Transform:
+    """Sources share the numbers as they share the load."""
+    sources = topology.sources
+    total = sum(topology.operator(one).load or 1.0 for one in sources)
+    low = 0.0
+    for one in sources:
+        high = low + (topology.operator(one).load or 1.0) / total
+        if one == name:
+            break
+        low = high
+    return lambda rows: made(rows.where(_between("the sources", low, high)))
+
+
+def _hand_on(topology: Topology, name: str, rows: Rows, flows: dict[str, list[Rows]]) -> None:
+    low = 0.0
+    for stream in (one for one in topology.streams if one.upstream == name):
+        some = rows if stream.share == 1.0 else rows.where(_between(name, low, low + stream.share))
+        flows[stream.downstream].append(some)
+        low += stream.share
+
+
+def _between(what: str, low: float, high: float) -> str:
+    luck = f"pmod(xxhash64(value, '{what}'), {SHARES})"
+    return f"{luck} >= {low * SHARES:.0f} and {luck} < {high * SHARES:.0f}"

@@ -1,0 +1,1 @@
+"""Sentiment of messages (P2, T2)."""

@@ -1,0 +1,61 @@
+"""How content each message is (P2's T2): tokenise -> features -> score.
+
+Praise counts 1, blame -1; "very" before it makes it half as much again, "not" turns it round.
+"""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from rheostat.apps.inputs import Input, read_input
+from rheostat.apps.text import BLAME, PRAISE, sentences, words_of
+from rheostat.engines.spark.application import Application
+
+FEELINGS = dict.fromkeys(PRAISE, 1.0) | dict.fromkeys(BLAME, -1.0)
+BEFORE = {"not": -1.0, "very": 1.5}
+
+
+def tokenise(rows: DataFrame) -> DataFrame:
+    """The words of each message."""
+    return rows.select("value", words_of("text").alias("words"))
+
+
+def features(rows: DataFrame) -> DataFrame:
+    """What each word contributes, with regard to the word before it."""
+
+    def weight(word: Column, place: Column) -> Column:
+        return _value(word, FEELINGS, 0.0) * _value(F.get("words", place - 1), BEFORE, 1.0)
+
+    return rows.select("value", F.transform("words", weight).alias("weights"))
+
+
+def score(rows: DataFrame) -> DataFrame:
+    """The sum, and what to call it."""
+    total = F.aggregate("weights", F.lit(0.0), lambda so_far, weight: so_far + weight)
+    mood = F.when(total > 0, "content").when(total < 0, "discontent").otherwise("neutral")
+    return rows.select("value", total.alias("score"), mood.alias("mood"))
+
+
+def _value(word: Column, known: dict[str, float], otherwise: float) -> Column:
+    """The value of a known word."""
+    values = {value: [name for name, its in known.items() if its == value] for value in set(known.values())}
+    chosen = F.lit(otherwise)
+    for value, names in values.items():
+        chosen = F.when(word.isin(*names), value).otherwise(chosen)
+    return chosen
+
+
+def build(given: Input) -> Application:
+    """The application, ready to run."""
+    app = Application("sentiment", trigger_seconds=2)
+    (
+        app.source("messages", given.source(sentences), arrived=given.arrived)
+        .operator("tokenise", tokenise, max_parallelism=16)
+        .operator("features", features, max_parallelism=16)
+        .operator("score", score, max_parallelism=16)
+        .sink("publish", given.sink("append"))
+    )
+    return app
+
+
+if __name__ == "__main__":
+    build(read_input(__doc__)).run()

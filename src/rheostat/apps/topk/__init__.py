@@ -1,0 +1,1 @@
+"""Rolling top-k words (P2, T1)."""

@@ -1,0 +1,58 @@
+"""Ends a streaming query between two batches.
+
+Spark's own `stop` interrupts the batch that runs. Some of its rows may have reached a sink already, and would
+come again after a restart. So a query is stopped in the pause between two batches. Where it has none, because
+it is behind or in Real-Time Mode, the batch that runs becomes its last.
+"""
+
+import contextlib
+import time
+from typing import Any
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.query import StreamingQuery
+
+BATCH_SECONDS = 120.0  # to wait for a batch's end, at most
+PAUSE_SECONDS = 0.5  # to stop within
+
+
+def stop_between_batches(query: StreamingQuery, trigger_seconds: float) -> None:
+    """Stop a query; a batch that does not end in time is interrupted after all."""
+    until = time.monotonic() + BATCH_SECONDS
+    while query.isActive and time.monotonic() < until and not _is_in_a_pause(query, trigger_seconds):
+        if _has_tasks(query):
+            _make_this_batch_the_last(query)
+            with contextlib.suppress(StreamingQueryException):  # it fails by itself meanwhile
+                query.awaitTermination(max(1, int(until - time.monotonic())))
+            break
+        time.sleep(0.02)
+    query.stop()
+
+
+def _is_in_a_pause(query: StreamingQuery, every: float) -> bool:
+    """Whether it waits, and not for a batch that is about to begin: they do on multiples of the interval."""
+    if query.status["isTriggerActive"] or "Initializing" in query.status["message"]:
+        return False
+    return not every or every - time.time() % every > min(PAUSE_SECONDS, every / 4)
+
+
+def _has_tasks(query: StreamingQuery) -> bool:
+    """Whether a batch is past its planning: one that is told to be the last before would be interrupted."""
+    jobs = _execution(query).sparkSession().sparkContext().statusTracker()
+    numbers = jobs.getJobIdsForGroup(str(query.runId))
+    found = (jobs.getJobInfo(number) for number in numbers)
+    return any(one.isDefined() and str(one.get().status()) == "RUNNING" for one in found)
+
+
+def _make_this_batch_the_last(query: StreamingQuery) -> None:
+    """What `stop` does first, without its interrupt."""
+    execution = _execution(query)
+    state = execution.state()
+    loader = execution.getClass().getClassLoader()
+    name = "org.apache.spark.sql.execution.streaming.runtime.TERMINATED$"
+    state.set(loader.loadClass(name).getField("MODULE$").get(None))
+
+
+def _execution(query: StreamingQuery) -> Any:
+    wrapped: Any = query
+    return wrapped._jsq.streamingQuery()
