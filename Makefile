@@ -15,7 +15,7 @@ test: java
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 15
 
 java: $(READY)
 	@$(BIN)/python -c 'from rheostat.infrastructure.java import java_version; java_version()' 2>/dev/null || \

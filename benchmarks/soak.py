@@ -18,6 +18,7 @@ import numpy as np
 import psutil
 from tests.chaos.arena import PARTITIONS, StepController
 from tests.chaos.rows import Sender, Sink
+from tests.jvm import quicken
 from tests.spark.controllers import eventually
 
 from rheostat.cli.running import JOURNAL
@@ -25,10 +26,10 @@ from rheostat.control.journal import MAX_BYTES
 from rheostat.infrastructure import kafka
 from rheostat.infrastructure.keeper import members
 
-LOW, HIGH, HALF_PERIOD_SECONDS = 60.0, 500.0, 60.0
+LOW, HIGH, HALF_PERIOD_SECONDS = 30.0, 300.0, 60.0
 ROUNDS = 40_000  # a row costs about a millisecond: the high load needs two nodes more than the low one
-NODE = "--node cores=0.5,slots=2,memory_mb=1024 --nodes 1:3"
-POLICY = "--policy ds2 --period 2 --cooldown 15 --changes-per-hour 0"
+NODE = "--node cores=0.4,slots=2,memory_mb=1024 --nodes 1:3 --trigger 4"
+POLICY = "--policy ds2 --period 4 --cooldown 15 --changes-per-hour 0"
 MOST_GROWTH = 0.01  # of the mean, per 10 minutes
 MB = 2**20
 
@@ -109,6 +110,7 @@ def main() -> int:
     parser.add_argument("--every", type=float, default=30.0, help="seconds between two looks")
     parser.add_argument("--out", type=Path, default=Path("docs/images/soak.png"))
     asked = parser.parse_args()
+    quicken()
     with tempfile.TemporaryDirectory(prefix="rheostat-soak-") as folder:
         place, topic = Path(folder), f"soak-{uuid.uuid4().hex[:8]}"
         with kafka.running(place / "broker") as broker:

@@ -20,7 +20,7 @@ ON_SPARK = (TESTS / "spark", TESTS / "chaos", TESTS / "contracts" / "test_engine
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     if not session.config.option.collectonly and any(_on_spark(item.path) for item in session.items):
-        quicken(session.config.cache.mkdir("jvm"))
+        quicken()
 
 
 def _on_spark(path: Path) -> bool:

@@ -4,6 +4,7 @@ Compiling with C1 alone and an archive of Spark's loaded classes halve the time 
 settings of the tests, not of Rheostat: what runs for hours is faster with C2.
 """
 
+import fcntl
 import hashlib
 import os
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from rheostat.infrastructure.java import java_command, spark_home
 
+CACHE = Path(__file__).parents[1] / ".pytest_cache" / "jvm"
 OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # Loads what a driver and an executor load: planning, code generation, a shuffle, state, Python workers.
 TRAINING = """
@@ -28,12 +30,15 @@ spark.stop()
 """
 
 
-def quicken(cache: Path) -> None:
+def quicken() -> None:
     """Let every JVM that is started from now on start quickly; the first time this takes half a minute."""
-    archive = cache / f"classes-{_fingerprint()}.jsa"
-    if not archive.exists():
-        print("Archiving Spark's classes for the tests (once, half a minute)", flush=True)
-        _train(archive)
+    CACHE.mkdir(parents=True, exist_ok=True)
+    archive = CACHE / f"classes-{_fingerprint()}.jsa"
+    with (CACHE / "lock").open("w") as lock:  # the tests run in several processes; one of them does it
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not archive.exists():
+            print("Archiving Spark's classes for the tests (once, half a minute)", flush=True)
+            _train(archive)
     os.environ["JAVA_TOOL_OPTIONS"] = f"{OPTIONS} -XX:SharedArchiveFile={archive}"
 
 

@@ -146,7 +146,7 @@ class Arena:
             self._change(wanted)
         else:
             self.run.steps.arm(attack.step)
-            self.wished["total"] = 5 - self.wished["total"]
+            self.wished["total"] = 3 - self.wished["total"]  # one node has slots for either
             self._wish()
         self._wait(self.run.steps.reached, attack.moment, 2 * self.again_seconds)
 

@@ -13,7 +13,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from rheostat.apps.load import LiveStream, stream
+from rheostat.engines.spark import host
 from rheostat.engines.spark.application import Load, Transform, Write
+from rheostat.model.errors import UserError
 
 ROW = "n bigint, sent bigint"  # of what `rheostat load run` sends
 
@@ -24,9 +26,7 @@ class Input:
 
     curve: str = "steady(100)"
     seed: int = 0
-    mode: str = "microbatch"
-    kafka: str = ""  # HOST:PORT
-    topic: str = ""
+    topic: str = ""  # of the broker of `rheostat run --kafka`; empty: the curve
     out: str = ""  # a folder for the results
 
     def source(self, made: Transform = lambda rows: rows) -> Load:
@@ -47,20 +47,33 @@ class Input:
 
     def numbers(self, spark: SparkSession) -> DataFrame:
         """Rows `value` (the number) and `timestamp` (when it came)."""
-        if self.kafka:
-            return from_topic(spark, self.kafka, self.topic)
-        if self.mode == "realtime":
+        if self.topic:
+            return from_topic(spark, servers(), self.topic)
+        if is_real_time():
             return self._live.load(spark).withColumn("timestamp", F.current_timestamp())
         return stream(spark, self.curve, self.seed).select("value", "timestamp")
 
     @property
     def arrived(self) -> Callable[[], float] | None:
         """Rows that were offered so far, where Spark cannot tell."""
-        return self._live.arrived if self.mode == "realtime" and not self.kafka else None
+        return self._live.arrived if is_real_time() and not self.topic else None
 
     @cached_property
     def _live(self) -> LiveStream:
         return LiveStream(self.curve, self.seed)
+
+
+def is_real_time() -> bool:
+    """Whether `rheostat run --mode realtime` runs this."""
+    return host.current is not None and host.current.spec.mode == "realtime"
+
+
+def servers() -> str:
+    """The broker of `rheostat run --kafka`."""
+    given = host.current.spec.kafka if host.current else None
+    if not given:
+        raise UserError("--topic needs a broker: add --kafka HOST:PORT to `rheostat run`")
+    return given
 
 
 def from_topic(spark: SparkSession, servers: str, topic: str) -> DataFrame:
@@ -79,13 +92,9 @@ def read_input(about: str | None, arguments: Sequence[str] | None = None) -> Inp
     given = Input()
     parser.add_argument("curve", nargs="?", default=given.curve, help="rows per second: see `rheostat load`")
     parser.add_argument("--seed", type=int, default=given.seed)
-    parser.add_argument("--mode", choices=["microbatch", "realtime"], default=given.mode)
-    parser.add_argument("--kafka", default="", metavar="HOST:PORT", help="read a topic instead of the curve")
-    parser.add_argument("--topic", default="", help="which `rheostat load run` fills")
+    parser.add_argument("--topic", default="", help="read what `rheostat load run` sends there")
     parser.add_argument("--out", default="", metavar="FOLDER", help="keep the results, as JSON per batch")
     read = Input(**vars(parser.parse_args(arguments)))
-    if bool(read.kafka) != bool(read.topic):
-        parser.error("--kafka and --topic belong together")
-    if read.out and read.mode == "realtime":
+    if read.out and is_real_time():
         parser.error("--out needs micro-batches: leave it or --mode realtime out")
     return read

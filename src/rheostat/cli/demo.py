@@ -1,7 +1,6 @@
 """`rheostat demo`: a real Spark stream on this machine, scaled live under a load that rises and falls."""
 
 import shutil
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +8,7 @@ import numpy as np
 import typer
 
 from rheostat.analyze.judging import Series
-from rheostat.cli import console, results, run, world
+from rheostat.cli import apps, console, results, run, world
 from rheostat.cli.running import JOURNAL, Order
 from rheostat.cli.view import Sample
 from rheostat.control.guards import Guards
@@ -67,11 +66,11 @@ def _order(mode: str, policy: str, duration: float, seed: int, out: Path) -> Ord
     curve = f"sine:low={LOW}:high={HIGH}:period={duration:g}s:duration={duration:g}s"
     return Order(
         name="demo",
-        script=Path(str(files("rheostat.apps.demo") / "app.py")),
+        script=apps.find("demo"),
         policy=run.paced(build(policy), PERIOD_SECONDS),
         policy_text=policy,
         folder=out,
-        arguments=(curve, str(seed), mode),
+        arguments=(curve, "--seed", str(seed)),
         mode=mode,
         kind=KINDS[mode],
         bounds=Bounds(1, MOST_NODES),

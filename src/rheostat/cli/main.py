@@ -47,6 +47,7 @@ for _part in (
     "cluster",
     "kafka",
     "demo",
+    "apps",
     "run",
     "doctor",
     "status",

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.live import Live
 
-from rheostat.cli import console, settings, world
+from rheostat.cli import apps, console, settings, world
 from rheostat.cli.running import JOURNAL, Order, Running, started
 from rheostat.cli.view import View, words
 from rheostat.control.guards import Guards
@@ -39,7 +39,9 @@ def register(app: typer.Typer) -> None:
 
 
 def _run(
-    script: Annotated[Path, typer.Argument(metavar="APP", help="A Python script.")],
+    app: Annotated[
+        str, typer.Argument(metavar="APP", help="A Python script, or one of `rheostat apps` by its name.")
+    ],
     arguments: Annotated[
         list[str] | None, typer.Argument(help="The script's own arguments; put -- before its options.")
     ] = None,
@@ -82,12 +84,13 @@ def _run(
     seed: world.SeedOption = 0,
 ) -> None:
     """Run a streaming application and keep it as large as its load needs, until it ends or Ctrl-C."""
+    name = Path(app).stem
     order = Order(
-        name=script.stem,
-        script=script,
+        name=name,
+        script=apps.find(app),
         policy=paced(build(policy), period),
         policy_text=policy,
-        folder=folder or Path(".rheostat") / script.stem,
+        folder=folder or Path(".rheostat") / name,
         arguments=tuple(arguments or ()),
         mode=mode,
         master=_master(master),

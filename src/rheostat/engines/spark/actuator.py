@@ -6,7 +6,10 @@ lost meanwhile is a step that fails.
 """
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from threading import Thread
+from typing import Any
 
 from rheostat.control.ports import Clock
 from rheostat.engines.spark.machines import Machines
@@ -196,7 +199,7 @@ class Actuator:
     def _rewrite(self, changes: Mapping[str, int]) -> list[str]:
         """Rewrite the state of one query after the other; returns an operator of each."""
         for name, count in changes.items():
-            done = self.monitor.link.ask("rescale", timeout=RESCALE_SECONDS, operator=name, count=count)
+            done = self._ask_for_rescale(name, count)
             query = next(query for query in self.monitor.queries.values() if name in query.operators)
             stateful = [other for other in query.operators if self.topology.operator(other).stateful]
             self.parallelism = {**self.parallelism, **dict.fromkeys(stateful, count)}
@@ -205,6 +208,46 @@ class Actuator:
                 f"state rewritten for {count} instances, stood still for {done['pause_seconds']:.1f} s"
             )
         return list(changes)
+
+    def _ask_for_rescale(self, operator: str, count: int) -> dict[str, Any]:
+        """Ask, and keep the nodes there meanwhile: without executors a rewrite would wait for ever."""
+        link, wanted, added = self.monitor.link, len(self.machines.names()), list[str]()
+        asked = Future[dict[str, Any]]()
+
+        def ask() -> None:
+            try:
+                asked.set_result(link.ask("rescale", RESCALE_SECONDS, operator=operator, count=count))
+            except Exception as error:
+                asked.set_exception(error)
+
+        Thread(target=ask, name="rescale", daemon=True).start()
+        try:
+            while not asked.done():
+                self.clock.sleep(POLL_SECONDS)
+                added += self._replace_nodes(wanted)
+            return asked.result()
+        except BaseException:
+            link.hang_up()  # an answer that comes later is nobody's
+            raise
+        finally:
+            self.settle(tuple(name for name in added if name in self.machines.names()))
+
+    def _replace_nodes(self, wanted: int) -> tuple[str, ...]:
+        """Start what was lost of so many nodes; their executors come by themselves."""
+        if self.machines.scratch is None:  # not ours to replace
+            return ()
+        lost = self.machines.check(())
+        missing = wanted - len(self.machines.names())
+        if missing <= 0:
+            return ()
+        try:
+            added = self.machines.add(missing)
+        except RheostatError as error:
+            self.monitor.note(self.clock.now(), "node", f"{missing} missing: {error}; tried again")
+            return ()
+        words = f"{', '.join(lost) or 'a node'} ended by itself, {', '.join(added)} came for it"
+        self.monitor.note(self.clock.now(), "node", words)
+        return added
 
     def _wait_for_batch(self, queries: set[str]) -> None:
         """Wait for a batch of each query that began after the change: from then on nothing runs as it was."""

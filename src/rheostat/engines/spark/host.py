@@ -46,7 +46,7 @@ class Host:
     def run(self, app: Application) -> None:
         """Check an application of the Topology API and, from the controller's word on, run it."""
         modes.check_mode(self.spec.mode, self.spec.trigger_seconds)
-        linked = len(parts(app)) > 1
+        linked = any(part.reads for part in parts(app))
         between = Links(self.session.spark, self.spec, app.link_partitions) if linked else None
         self.builder = Builder(app, self.session.spark, between)
         for part in self.builder.parts:

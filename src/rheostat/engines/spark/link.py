@@ -114,10 +114,10 @@ class Link:
             self._file.flush()
             line = self._file.readline()
         except OSError as error:
-            self._hang_up()
+            self.hang_up()
             raise DriverLostError(f"the driver does not answer: {error}") from None
         if not line:
-            self._hang_up()
+            self.hang_up()
             raise DriverLostError("the driver is gone")
         answer = self._hide(json.loads(line))
         if "error" in answer:
@@ -165,7 +165,7 @@ class Link:
 
     def kill(self) -> None:
         """End the process and all that it started, at once."""
-        self._hang_up()
+        self.hang_up()
         keeper.end_session(self.pid)
         if self.process is not None:
             self.process.wait()
@@ -195,7 +195,11 @@ class Link:
         self._socket.connect(self.spec.socket)
         self._file = self._socket.makefile("rwb")
 
-    def _hang_up(self) -> None:
+    def hang_up(self) -> None:
+        """Close the connection; the next request opens another. Whoever waits for an answer gets none."""
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
         for thing in (self._file, self._socket):
             if thing is not None:
                 with contextlib.suppress(OSError):

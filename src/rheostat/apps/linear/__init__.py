@@ -1,0 +1,1 @@
+"""P3's linear topology: a cheap operator, then an expensive one."""
