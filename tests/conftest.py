@@ -15,7 +15,7 @@ from .jvm import quicken
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TESTS = Path(__file__).parent
-ON_SPARK = (TESTS / "spark", TESTS / "chaos", TESTS / "contracts" / "test_engine.py")
+ON_SPARK = (TESTS / "apps", TESTS / "chaos", TESTS / "contracts" / "test_engine.py", TESTS / "spark")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from rheostat.engines.spark.links import topic_name
 from rheostat.engines.spark.modes import check_mode
 from rheostat.model.errors import UserError
 
@@ -45,6 +46,14 @@ def test_what_a_mode_cannot_run_is_refused_with_the_way_out(
 @pytest.mark.parametrize("step", ["filter", "python", "join", "small table", "aggregate", "explode"])
 def test_micro_batches_run_all_of_it(said: dict[str, str], step: str) -> None:
     assert said[f"microbatch rate {step}"] == "ok"
+
+
+@pytest.mark.parametrize("operator", ["top words", "it's", "größe", "x" * 240])
+def test_an_operator_that_cannot_name_a_topic_is_refused(operator: str) -> None:
+    with pytest.raises(
+        UserError, match="cannot be the name of a Kafka topic: call the operators of a graph by"
+    ):
+        topic_name("rheostat.shop.0a1b.", operator)
 
 
 def test_a_mode_and_its_trigger_are_checked_at_once() -> None:

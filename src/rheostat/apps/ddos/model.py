@@ -4,7 +4,9 @@ In normal traffic the features rise and fall together, so few components describ
 pattern: what the components cannot explain of a period, its squared residual, is its score.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 from pyspark.ml.feature import PCA, StandardScaler
-from pyspark.ml.functions import array_to_vector, vector_to_array
+from pyspark.ml.functions import array_to_vector
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -21,7 +23,8 @@ from rheostat.model.documents import Document, parse, read_document
 from rheostat.model.errors import FileError
 
 COMPONENTS = 2
-QUANTILE, MARGIN = 0.999, 1.5  # a period is an attack above this quantile of normal ones, times the margin
+QUANTILE, MARGIN = 0.999, 1.1  # a period is an attack above this quantile of normal ones, times the margin
+LEAST_DEVIATION = 0.05  # a feature that hardly varies shall not count for more than it says
 Numbers = NDArray[np.float64]
 
 
@@ -44,22 +47,19 @@ class Model:
     components: Numbers
     threshold: float
 
-    @property
-    def residual(self) -> Numbers:
-        """The matrix that takes away what the components explain."""
-        return np.eye(len(self.mean)) - self.components @ self.components.T
+    def spread(self, features: str = "features") -> list[Column]:
+        """How many deviations each feature is from its mean."""
+        known = zip(self.mean.tolist(), self.deviation.tolist(), strict=True)
+        return [(F.get(features, F.lit(n)) - mean) / deviation for n, (mean, deviation) in enumerate(known)]
 
     def score(self, features: str = "features") -> Column:
         """What the components do not explain, as an expression of Spark's own."""
-        spread = [
-            (F.get(features, n) - float(self.mean[n])) / float(self.deviation[n])
-            for n in range(len(self.mean))
+        left = np.eye(len(self.mean)) - self.components @ self.components.T
+        spread = self.spread(features)
+        rest = [
+            _sum(part * weight for part, weight in zip(spread, row, strict=True)) for row in left.tolist()
         ]
-        left = [
-            sum((part * float(weight) for part, weight in zip(spread, row, strict=True)), F.lit(0.0))
-            for row in self.residual
-        ]
-        return sum((one * one for one in left), F.lit(0.0))
+        return _sum(one * one for one in rest)
 
     def save(self, path: Path) -> None:
         """Write it as JSON."""
@@ -88,12 +88,17 @@ def load_model(path: Path) -> Model:
 
 def learn(periods: DataFrame) -> Model:
     """Learn from the periods of normal traffic, in a batch."""
-    vectors = periods.select(array_to_vector(F.col("features")).alias("vector")).cache()
-    scaler = StandardScaler(withMean=True, withStd=True, inputCol="vector", outputCol="scaled").fit(vectors)
-    scaled = scaler.transform(vectors)
-    components = PCA(k=COMPONENTS, inputCol="scaled", outputCol="reduced").fit(scaled).pc.toArray()
-    deviation = np.maximum(scaler.std.toArray(), 1e-6)
-    model = Model(scaler.mean.toArray(), deviation, components, 1.0)
-    arrays = vectors.select(vector_to_array(F.col("vector")).alias("features"))
-    [quantile] = arrays.select(model.score().alias("score")).approxQuantile("score", [QUANTILE], 0.0)
-    return Model(model.mean, model.deviation, components, MARGIN * quantile)
+    vectors = periods.select("features", array_to_vector(F.col("features")).alias("vector")).cache()
+    found = StandardScaler(withMean=True, inputCol="vector").fit(vectors)
+    deviation = np.maximum(found.std.toArray(), LEAST_DEVIATION)
+    plain = Model(found.mean.toArray(), deviation, np.zeros((len(FEATURES), COMPONENTS)), 1.0)
+    spread = vectors.select(array_to_vector(F.array(*plain.spread())).alias("spread"))
+    components = PCA(k=COMPONENTS, inputCol="spread").fit(spread).pc.toArray()
+    model = replace(plain, components=components)
+    [normal] = vectors.select(model.score().alias("score")).approxQuantile("score", [QUANTILE], 0.0)
+    vectors.unpersist()
+    return replace(model, threshold=MARGIN * normal)
+
+
+def _sum(parts: Iterable[Column]) -> Column:
+    return reduce(Column.__add__, parts)

@@ -131,9 +131,9 @@ class Actuator:
             return len(hosts) >= wanted and all(hosts.count(name) >= per_node for name in added)
 
         if not self._wait(here, self.executor_seconds):
-            registered = len(self.monitor.executors)
+            ready = sum(bool(one["ready"]) for one in self.monitor.executors)
             raise RheostatError(
-                f"{registered} of {wanted} executors registered in {self.executor_seconds:g} s; rolled back"
+                f"{ready} of {wanted} executors were ready in {self.executor_seconds:g} s; rolled back"
             )
         self.steps.append(f"{wanted} executors registered after {self.clock.now() - began:.1f} s")
 

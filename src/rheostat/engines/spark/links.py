@@ -1,5 +1,6 @@
 """The Kafka topics that link the queries of a graph, and the ends of topics that sources read."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -36,7 +37,7 @@ class Links:
 
     def topic(self, operator: str, reader: str | None = None) -> str:
         """Where the rows of an operator go: to all its readers, or, if these take different ones, to one."""
-        return self._prefix + operator + (f".to.{reader}" if reader else "")
+        return topic_name(self._prefix, operator, reader)
 
     def create(self, topics: Iterable[str]) -> None:
         """Create the topics that do not exist yet."""
@@ -66,6 +67,21 @@ class Links:
         for key, setting in self.parameters.items():
             writer = writer.option(f"kafka.{key}", setting)
         return writer
+
+
+def topic_name(prefix: str, operator: str, reader: str | None = None) -> str:
+    """A topic between two queries, by the operators that it links.
+
+    >>> topic_name("rheostat.shop.", "split", "count")
+    'rheostat.shop.split.to.count'
+    """
+    name = prefix + operator + (f".to.{reader}" if reader else "")
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", name):
+        raise UserError(
+            f"{name!r} cannot be the name of a Kafka topic: call the operators of a graph by letters, digits, "
+            "'.', '_' and '-', at most 249 in all"
+        )
+    return name
 
 
 def parameters(spec: Spec) -> dict[str, str]:

@@ -121,14 +121,17 @@ class Supervisor:
         Thread(target=self._count, args=(arrived,), name=f"arrivals-{self.name}", daemon=True).start()
 
     def _count(self, arrived: Callable[[], float]) -> None:
-        while not self._around.stopping.wait(ARRIVALS_SECONDS):
+        backoff = 0.0
+        while not self._around.stopping.wait(max(ARRIVALS_SECONDS, backoff)):
             try:
                 self.arrived.append((int(time.time() * 1000), float(arrived())))
+                backoff = 0.0
             except Exception as error:  # a broker that is away: it may come back
                 if self._around.is_over():
                     return
-                self._around.note("source", f"the offsets of {self.name} are unknown: {plain(error)}")
-                self._around.stopping.wait(LONGEST_BACKOFF_SECONDS)
+                if not backoff:
+                    self._around.note("source", f"the offsets of {self.name} are unknown: {plain(error)}")
+                backoff = min(LONGEST_BACKOFF_SECONDS, max(FIRST_BACKOFF_SECONDS, 2 * backoff))
 
     def stop(self) -> None:
         """End the query between two batches."""
