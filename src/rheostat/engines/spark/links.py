@@ -78,8 +78,8 @@ def topic_name(prefix: str, operator: str, reader: str | None = None) -> str:
     name = prefix + operator + (f".to.{reader}" if reader else "")
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", name):
         raise UserError(
-            f"{name!r} cannot be the name of a Kafka topic: call the operators of a graph by letters, digits, "
-            "'.', '_' and '-', at most 249 in all"
+            f"{name!r} cannot be the name of a Kafka topic: "
+            "name the operators of a graph by letters, digits, '.', '_' and '-', at most 249 in all"
         )
     return name
 
