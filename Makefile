@@ -22,7 +22,7 @@ java: $(READY)
 		{ echo "Spark needs Java 17 or later: on Debian and Ubuntu, apt install openjdk-17-jre-headless"; exit 2; }
 
 bench: $(READY)
-	@failed=0; for b in benchmarks/bench_*.py; do echo "== $$b"; $(BIN)/python $$b || failed=1; done; exit $$failed
+	@failed=0; for b in benchmarks/bench_*.py; do echo "== $$b"; PYTHONPATH=. $(BIN)/python $$b || failed=1; done; exit $$failed
 
 # pip runs again only when pyproject.toml changed.
 $(READY): pyproject.toml

@@ -30,6 +30,8 @@ from rheostat.apps.wordcount import app as wordcount
 from rheostat.engines.spark.application import Application
 from rheostat.model.topology_file import find_topology
 
+from .chains import chains
+
 ROWS, PER_SECOND, BATCHES = 600, 10, 4
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 Results = list[dict[str, Any]]
@@ -80,17 +82,8 @@ def time_of(number: int) -> datetime:
 
 def stream(spark: SparkSession, app: Application, checkpoints: Path) -> None:
     """Run each chain of an application to the end of its files."""
-    for last, (sink, write) in app.sinks.items():
-        chain = [app.steps[last]]
-        while chain[0].inputs:
-            [before] = chain[0].inputs
-            chain.insert(0, app.steps[before])
-        source, *operators = chain
-        assert source.load is not None
-        rows = source.load(spark)
-        for step in operators:
-            assert step.transform is not None
-            rows = step.transform(rows)
+    for last, rows in chains(app, spark):
+        sink, write = app.sinks[last]
         writer = write(rows).option("checkpointLocation", str(checkpoints / sink))
         writer.trigger(availableNow=True).start().awaitTermination()
 

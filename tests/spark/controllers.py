@@ -243,6 +243,13 @@ class Controller:
         files = [str(path) for path in self.temporary.iterdir()]
         return [*map(str, self.processes()), *map(str, self.groups()), *files]
 
+    def executors(self) -> Iterator[dict[str, str]]:
+        """Their environments."""
+        for process in self.processes():
+            with contextlib.suppress(psutil.Error):
+                if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in process.cmdline():
+                    yield process.environ()
+
     def is_at_a_boundary(self) -> bool:
         """Whether every batch that was begun is committed."""
         logs = (self.folder / "checkpoint" / log for log in ("offsets", "commits"))

@@ -45,6 +45,11 @@ def test_the_stages_of_an_unchanged_script_are_discovered_and_named(plain: Contr
     assert "started" in {event.kind for event in plain.events()}
 
 
+def test_its_cluster_takes_no_stranger(plain: Controller) -> None:
+    given = {environment["_SPARK_AUTH_SECRET"] for environment in plain.executors()}
+    assert [len(secret) for secret in given] == [64]
+
+
 def test_its_shuffle_and_its_nodes_change_live_and_its_state_stays(plain: Controller) -> None:
     plain.wishes.write_text(json.dumps({"parallelism": {"2-project": 4}, "nodes": 2}))
     turn = plain.wait_for_turn(lambda turn: turn.plan.changes)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from subprocess import PIPE, STDOUT, Popen
@@ -15,9 +16,10 @@ from subprocess import PIPE, STDOUT, Popen
 import psutil
 import pytest
 
-from rheostat.cli.running import JOURNAL
+from rheostat.cli.running import JOURNAL, Order, with_secret
 from rheostat.model.decision import Status
 from rheostat.model.secrets import properties, write_private
+from rheostat.policies.registry import build
 from tests.cli.commands import RHEOSTAT, refused
 
 from .controllers import Controller, controller, eventually
@@ -62,8 +64,8 @@ def test_an_application_that_knows_the_secret_runs(guarded: Controller) -> None:
 
 
 def test_executors_get_the_secret_in_their_environment(guarded: Controller) -> None:
-    given = [environment.get("_SPARK_AUTH_SECRET") for environment in _executors(guarded)]
-    assert given == [SETTINGS["spark.authenticate.secret"]]
+    given = {environment.get("_SPARK_AUTH_SECRET") for environment in guarded.executors()}
+    assert given == {SETTINGS["spark.authenticate.secret"]}
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +92,7 @@ def test_a_node_that_is_added_knows_the_secret(guarded: Controller) -> None:
     guarded.wishes.write_text('{"nodes": 2, "parallelism": {"2-project": 3}}')
     guarded.wait_for_turn(lambda turn: turn.outcome.status is Status.APPLIED)
     assert guarded.wait_for_turns(2).observation.operators["2-project"].parallelism == 3
-    assert len(list(_executors(guarded))) == 2
+    assert len(list(guarded.executors())) == 2
 
 
 def test_only_loopback_listens(guarded: Controller) -> None:
@@ -190,19 +192,26 @@ def test_a_mistake_in_a_setting_is_told_without_its_value(
     assert MARK not in refused(capsys, "run", "app.py", "--conf", pair)
 
 
+def test_a_run_on_the_embedded_cluster_gets_a_secret_unless_the_user_says_otherwise() -> None:
+    order = Order("app", Path("app.py"), build("static"), "static", Path("run"))
+    drawn = [with_secret(order).settings for _ in range(2)]
+    assert [settings["spark.authenticate"] for settings in drawn] == ["true", "true"]
+    assert len({settings["spark.authenticate.secret"] for settings in drawn}) == 2
+    mine = replace(order, settings={"spark.authenticate.secret": MARK})
+    assert with_secret(mine).settings["spark.authenticate.secret"] == MARK
+    for other in (
+        replace(order, master="spark://a:1"),
+        replace(order, settings={"spark.authenticate": "false"}),
+    ):
+        assert with_secret(other) == other
+
+
 def _commands(run: Controller) -> list[str]:
     lines = []
     for process in run.processes():
         with suppress(psutil.Error):
             lines.append(" ".join(process.cmdline()))
     return lines
-
-
-def _executors(run: Controller) -> Iterator[dict[str, str]]:
-    for process in run.processes():
-        with suppress(psutil.Error):
-            if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in process.cmdline():
-                yield process.environ()
 
 
 def _holding(run: Controller) -> list[Path]:

@@ -24,7 +24,7 @@ ROW = "n bigint, sent bigint"  # of what `rheostat load run` sends
 class Input:
     """What the command line of an application says."""
 
-    curve: str = "steady(100)"
+    curve: str = "sine"
     seed: int = 0
     topic: str = ""  # of the broker of `rheostat run --kafka`; empty: the curve
     out: str = ""  # a folder for the results
@@ -90,7 +90,7 @@ def read_input(about: str | None, arguments: Sequence[str] | None = None) -> Inp
     """Read the command line of an application."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     given = Input()
-    parser.add_argument("curve", nargs="?", default=given.curve, help="rows per second: see `rheostat load`")
+    parser.add_argument("curve", nargs="?", default=given.curve, help="rows/s: see `rheostat load list`")
     parser.add_argument("--seed", type=int, default=given.seed)
     parser.add_argument("--topic", default="", help="read what `rheostat load run` sends there")
     parser.add_argument("--out", default="", metavar="FOLDER", help="keep the results, as JSON per batch")

@@ -16,7 +16,7 @@ SCRIPT = "app.py"
 
 def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
-    app.command("apps", epilog="Example: rheostat run wordcount -- 'sine(low=1000,high=20000)'")(_apps)
+    app.command("apps", epilog="Example: rheostat run wordcount -- sine:low=1000:high=20000:period=5m")(_apps)
 
 
 def _apps(

@@ -3,6 +3,7 @@
 import fcntl
 import logging
 import os
+import secrets
 import socket
 import time
 import warnings
@@ -92,6 +93,7 @@ def started(
         _check_listens("Spark Master", order.master)
     if order.kafka:
         order = _with_kafka(order, order.kafka, say)
+    order = with_secret(order)
     with ExitStack() as stack:
         _check_journal(order, stack)
         link = Link.attach(order.folder.absolute()) if order.resume and order.master else None
@@ -253,6 +255,14 @@ def _with_kafka(order: Order, servers: str, say: Callable[[str], None]) -> Order
         return order
     jars = [*filter(None, [given.get("spark.jars")]), *map(str, kafka.connector_jars(say))]
     return replace(order, settings={**given, "spark.jars": ",".join(jars)})
+
+
+def with_secret(order: Order) -> Order:
+    """Without a secret every user of this machine could run programs as us on the embedded cluster."""
+    if order.master or "spark.authenticate" in order.settings:
+        return order
+    own = {"spark.authenticate": "true", "spark.authenticate.secret": secrets.token_hex(32)}
+    return replace(order, settings={**own, **order.settings})
 
 
 def _check_journal(order: Order, stack: ExitStack) -> None:

@@ -1,0 +1,65 @@
+"""Rows per second and core of each application: its operators on one core, without the stream around them.
+
+A row is a sentence, a message, a packet or, for comd, an iteration of 32,000 atoms; making it is counted too.
+Streaming adds what a batch costs.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from tests.apps.chains import chains
+
+from rheostat.apps.comd import app as comd
+from rheostat.apps.ddos import app as ddos
+from rheostat.apps.inputs import Input
+from rheostat.apps.sentiment import app as sentiment
+from rheostat.apps.topk import app as topk
+from rheostat.apps.wordcount import app as wordcount
+from rheostat.engines.spark.application import Application
+
+APPS: Mapping[str, tuple[Any, int]] = {  # and how many rows take some seconds
+    "wordcount": (wordcount, 1_000_000),
+    "topk": (topk, 500_000),
+    "sentiment": (sentiment, 500_000),
+    "ddos": (ddos, 500_000),
+    "comd": (comd, 60),
+}
+
+
+class Range(Input):
+    """Numbers at once instead of in time."""
+
+    rows = 0
+
+    def numbers(self, spark: SparkSession) -> DataFrame:
+        seconds = F.timestamp_seconds(F.col("id") / 1000)
+        return spark.range(self.rows).select(F.col("id").alias("value"), seconds.alias("timestamp"))
+
+
+def run(spark: SparkSession, app: Application) -> float:
+    """Run its chains one after the other, as batches; returns the seconds."""
+    began = time.monotonic()
+    for _, rows in chains(app, spark):
+        rows.write.format("noop").mode("overwrite").save()
+    return time.monotonic() - began
+
+
+def main() -> None:
+    """Warm up, then measure each."""
+    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    spark = builder.config("spark.sql.shuffle.partitions", "1").getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    print("  application    rows/s per core")
+    for name, (module, rows) in APPS.items():
+        Range.rows = rows
+        run(spark, module.build(Range()))
+        seconds = run(spark, module.build(Range()))
+        print(f"  {name:12} {rows / seconds:16,.0f}", flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
