@@ -80,6 +80,7 @@ def table(lines: Sequence[Line]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--faults", type=int, default=100)
+    parser.add_argument("--skip", type=int, default=0, help="faults that an earlier sitting did")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no attack after so long")
     parser.add_argument("--out", type=Path, help="a Markdown file whose last section becomes the table")
@@ -88,7 +89,7 @@ def main() -> int:
     began, lines = time.monotonic(), list[Line]()
     until = began + 60 * asked.minutes
     with tempfile.TemporaryDirectory(prefix="rheostat-broker-") as folder, brokers(Path(folder)) as broker:
-        attacks = everything(asked.seed, asked.faults)
+        attacks = everything(asked.seed, asked.faults)[asked.skip :]
         while (these := attacks[len(lines) :][:PER_RUN]) and time.monotonic() < until:
             for line in one_run(these, asked.seed + len(lines), broker, until):
                 lines.append(line)

@@ -13,9 +13,10 @@ from rheostat.engines.spark.engine import SparkEngine
 from rheostat.infrastructure.keeper import members
 from rheostat.infrastructure.local import LocalNode, LocalProvider
 from rheostat.model.configuration import NodeKind
+from rheostat.model.decision import Status
 from rheostat.model.observation import Event
 from tests.spark.controllers import eventually
-from tests.spark.support import application, observe_batches
+from tests.spark.support import application, observe_batches, plan
 from tests.spark.test_rescale import check_totals
 
 KIND = NodeKind(cores=1.0, slots=2, memory_mb=1024.0)
@@ -117,6 +118,25 @@ def test_a_worker_that_stays_frozen_is_replaced(
     assert any(f"node {lost.name} was given up by the Master" in event.text for event in events)
     assert whole(engine, impatient, node.name)
     assert members(lost.process.pid) == []
+    observe_batches(engine, 2)
+
+
+def test_a_node_that_ends_when_state_is_to_be_rewritten_is_replaced_meanwhile(
+    engine: SparkEngine, impatient: LocalProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (lost,) = impatient.nodes()
+
+    def strike(step: str) -> None:
+        if step == "parallelism":
+            lost.process.kill()
+
+    monkeypatch.setattr(engine._actuator, "before_step", strike)
+    outcome = engine.apply(plan(engine, total=3))
+    assert outcome.status is Status.APPLIED, outcome.reason
+    assert any("state rewritten for 3 instances" in step for step in outcome.steps)
+    (node,) = impatient.nodes()
+    assert node.name != lost.name
+    assert any(f"{node.name} came for it" in event.text for event in engine.observe().events)
     observe_batches(engine, 2)
 
 

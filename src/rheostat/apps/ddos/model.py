@@ -22,7 +22,7 @@ from rheostat.apps.ddos.periods import FEATURES
 from rheostat.model.documents import Document, parse, read_document
 from rheostat.model.errors import FileError
 
-COMPONENTS = 2
+COMPONENTS = 3
 QUANTILE, MARGIN = 0.999, 1.1  # a period is an attack above this quantile of normal ones, times the margin
 LEAST_DEVIATION = 0.05  # a feature that hardly varies shall not count for more than it says
 Numbers = NDArray[np.float64]
