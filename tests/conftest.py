@@ -1,5 +1,6 @@
 """One embedded cluster and one broker for all tests: starting them costs seconds, nodes and topics little."""
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from .jvm import quicken
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and so would all that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+os.environ.pop("COLUMNS", None)  # xdist sets it, and a console that finds it keeps that width for good
 
 TESTS = Path(__file__).parent
 ON_SPARK = (TESTS / "apps", TESTS / "chaos", TESTS / "contracts" / "test_engine.py", TESTS / "spark")

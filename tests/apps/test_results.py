@@ -219,7 +219,7 @@ def test_features_of_a_period_are_those_of_a_plain_reading(spark: SparkSession) 
 
 
 def test_the_model_finds_attacks_in_traffic_that_it_never_saw(spark: SparkSession) -> None:
-    minutes = 1200
+    minutes = 800
     model = learn(periods(spark, Traffic(11, attacks=False), minutes))
     unseen = Traffic(12)
     quality = judge(model, periods(spark, unseen, minutes), unseen)

@@ -18,7 +18,7 @@ spark.sparkContext.setLogLevel("ERROR")
 ends = []
 for trigger in ("0 seconds", "1 second", "1 second"):
     rows = spark.readStream.format("rate").option("rowsPerSecond", 20).option("numPartitions", 2).load()
-    slow = rows.selectExpr("value", "reflect('java.lang.Thread', 'sleep', 200L)")  # always behind
+    slow = rows.selectExpr("value", "reflect('java.lang.Thread', 'sleep', 110L)")  # always behind
     query = (slow.writeStream.format("noop").option("checkpointLocation", str(folder / "checkpoint"))
         .trigger(processingTime=trigger).start())
     while not query.recentProgress or query.lastProgress["numInputRows"] == 0:

@@ -11,7 +11,7 @@ from rheostat.apps.inputs import Input
 from rheostat.engines.spark.application import Application, Rows, Transform
 from rheostat.model.topology import Operator, Topology
 
-ROUND_SECONDS = 30e-9  # what one round of hashing costs a core, about
+ROUND_SECONDS = 22e-9  # what one round of hashing costs a core, about
 SHARES = 10_000  # of rows, told apart by a hash of their number
 
 
