@@ -6,7 +6,7 @@ lost meanwhile is a step that fails.
 """
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from threading import Thread
 from typing import Any
@@ -222,8 +222,7 @@ class Actuator:
 
         Thread(target=ask, name="rescale", daemon=True).start()
         try:
-            while not asked.done():
-                self.clock.sleep(POLL_SECONDS)
+            while not wait([asked], POLL_SECONDS).done:  # nobody else may ask meanwhile, so the clock stands
                 added += self._replace_nodes(wanted)
             return asked.result()
         except BaseException:
