@@ -42,7 +42,7 @@ def test_cpu_shares_are_those_of_the_known_costs(five: SparkEngine) -> None:
     rounds = {name: ROUNDS[name] * worked_on[name] for name in ROUNDS}
     expected = pytest.approx({name: work / sum(rounds.values()) for name, work in rounds.items()}, rel=0.1)
     shares: dict[str, float] = {}
-    for _ in range(4):  # a JVM that still compiles, or a busy machine, blurs a window
+    for _ in range(12):  # a JVM that still compiles, or a busy machine, blurs a window
         seen = observe_batches(five, 6).operators
         cpu = {name: seen[name].cpu_seconds or 0.0 for name in ROUNDS}
         shares = {name: spent / sum(cpu.values()) for name, spent in cpu.items()}
