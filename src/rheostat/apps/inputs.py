@@ -7,6 +7,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NoReturn
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -86,9 +87,15 @@ def from_topic(spark: SparkSession, servers: str, topic: str) -> DataFrame:
     )
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One line for the user of `rheostat run`, who does not see what a driver prints."""
+        raise UserError(message)
+
+
 def read_input(about: str | None, arguments: Sequence[str] | None = None) -> Input:
     """Read the command line of an application."""
-    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = _Parser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     given = Input()
     parser.add_argument("curve", nargs="?", default=given.curve, help="rows/s: see `rheostat load list`")
     parser.add_argument("--seed", type=int, default=given.seed)

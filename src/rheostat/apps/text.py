@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from rheostat.apps.luck import luck
+
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
@@ -32,7 +34,6 @@ BLAME = _words("""
 """)
 FEELINGS = tuple(word for pair in zip(PRAISE, BLAME, strict=False) for word in pair)
 SENTENCE = (STOP_WORDS, SUBJECTS, STOP_WORDS, FEELINGS, STOP_WORDS, SUBJECTS, STOP_WORDS, FEELINGS)
-_DRAWS = 1_000_003
 
 
 def sentences(rows: DataFrame) -> DataFrame:
@@ -47,5 +48,5 @@ def words_of(text: str) -> Column:
 
 def _drawn(words: Sequence[str], number: int) -> Column:
     """One of the words; the first are the most frequent."""
-    luck = F.pmod(F.xxhash64("value", F.lit(number)), F.lit(_DRAWS)) / _DRAWS
-    return F.element_at(F.split(F.lit(" ".join(words)), " "), (luck * luck * len(words)).cast("int") + 1)
+    drawn = luck("value", number)
+    return F.element_at(F.split(F.lit(" ".join(words)), " "), (drawn * drawn * len(words)).cast("int") + 1)

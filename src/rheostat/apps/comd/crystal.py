@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from rheostat.apps.luck import luck
+
 CORNERS = ((0.0, 0.0, 0.0), (0.0, 0.5, 0.5), (0.5, 0.0, 0.5), (0.5, 0.5, 0.0))  # of a cell's four atoms
 AMPLITUDE = 0.08  # of a cell's side: what thermal motion there is
 STEPS_PER_SWING = 40.0  # iterations in a period of the slowest atom; the fastest swings twice as fast
 BLOCK = 1_000  # atoms in a row
-_DRAWS = 1_000_003
 
 
 @dataclass(frozen=True)
@@ -51,4 +52,4 @@ class Crystal:
 
     def _luck(self, atom: Column, draw: int) -> Column:
         """A number in [0, 1) that is always the same for the same atom."""
-        return F.pmod(F.xxhash64(atom, F.lit(draw), F.lit(self.seed)), F.lit(_DRAWS)) / _DRAWS
+        return luck(atom, draw, self.seed)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from rheostat.apps.luck import luck
+
 BEGAN = 1_700_000_000 - 1_700_000_000 % 604_800  # seconds; a multiple of a week
 PER_MINUTE = 400.0  # numbers, on average
 DAY, WEEK = 1_440.0, 10_080.0  # minutes
@@ -19,7 +21,6 @@ CLIENTS, SERVERS = 200, 20
 EPISODE_MINUTES, ATTACKED = 5, 0.06  # of these episodes, this part is an attack
 FLOOD, SCAN, SLOW = "flood", "scan", "slow"
 KINDS = (FLOOD, SCAN, SLOW)
-_DRAWS = 1_000_003
 
 
 @dataclass(frozen=True)
@@ -38,21 +39,17 @@ class Traffic:
         seconds = (F.col("time") * 60 + BEGAN).cast("decimal(20,6)").cast("string")
         return made.select(F.concat_ws(" ", seconds, "packet").alias("line"))
 
-    def attack(self, minute: str | Column = "minute") -> Column:
-        """Which attack goes on in a minute; null: none."""
+    def attack(self) -> Column:
+        """Which attack goes on in a `minute`; null: none."""
         if not self.attacks:
             return F.lit(None).cast("string")
-        episode = F.floor(F.col(minute) / EPISODE_MINUTES if isinstance(minute, str) else minute / 5)
-        which = (self._luck(episode, 4) * len(KINDS)).cast("int")
-        return F.when(self._luck(episode, 3) < ATTACKED, F.get(F.array(*map(F.lit, KINDS)), which))
+        which = (self._luck(_episode(), 4) * len(KINDS)).cast("int")
+        return F.when(self._luck(_episode(), 3) < ATTACKED, F.get(F.array(*map(F.lit, KINDS)), which))
 
     def _packets_of_a_row(self) -> Column:
         """What the clients send, and what comes with it while an attack goes on."""
         attack, normal = self.attack(), self._normal()
-        victim = F.concat(
-            F.lit("10.0.0."),
-            (self._luck(F.floor(F.col("minute") / EPISODE_MINUTES), 5) * SERVERS).cast("int"),
-        )
+        victim = F.concat(F.lit("10.0.0."), (self._luck(_episode(), 5) * SERVERS).cast("int"))
         bots = [
             self._packet(self._host("10.66.0.", 50, 20 + n), victim, 40 + 20 * self._luck("value", 30 + n))
             for n in (0, 1)
@@ -80,12 +77,16 @@ class Traffic:
 
     def _luck(self, of: str | Column, draw: int) -> Column:
         """A number in [0, 1) that is always the same for the same thing."""
-        return F.pmod(F.xxhash64(of, F.lit(draw), F.lit(self.seed)), F.lit(_DRAWS)) / _DRAWS
+        return luck(of, draw, self.seed)
 
 
-def time_of(number: str | Column) -> Column:
+def _episode() -> Column:
+    return F.floor(F.col("minute") / EPISODE_MINUTES)
+
+
+def time_of(number: str) -> Column:
     """The minute at which a packet comes: the distance of packets swings by day and by week."""
-    steps = F.col(number) / PER_MINUTE if isinstance(number, str) else number / PER_MINUTE
+    steps = F.col(number) / PER_MINUTE
     swing = F.lit(0.0)
     for part, period in ((DAILY, DAY), (WEEKLY, WEEK)):
         swing += part * period / (2 * math.pi) * F.sin(steps * (2 * math.pi / period))
