@@ -38,7 +38,31 @@ class MapDocument(Document):
     """A load-to-configuration map, as the benchmark procedure writes it."""
 
     application: str = ""
+    made: dict[str, str] = Field(default_factory=dict)  # with which options; another map has others
     levels: list[LevelDocument] = Field(min_length=1)
+
+
+class CapacityDocument(Document):
+    """What one arrangement of a node's containers can do."""
+
+    slots: int = Field(ge=1)
+    executors: int = Field(ge=1)
+    partitions: int = Field(ge=1)  # per slot
+    rows_per_second: float = Field(ge=0)
+
+
+class PlatformDocument(Document):
+    """What a node's containers are worth, as `rheostat bench platform` writes it."""
+
+    containers: str  # in the order in which to provision them
+    node: str = ""  # the best arrangement
+    cores: float = Field(default=1.0, gt=0)
+    measured: list[CapacityDocument] = Field(default_factory=list)
+
+
+def load_containers(path: Path) -> str:
+    """The order of containers in a platform file."""
+    return parse(PlatformDocument, read_document(path), path).containers
 
 
 def load_map(path: Path) -> tuple[Level, ...]:

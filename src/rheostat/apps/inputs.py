@@ -13,11 +13,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from rheostat.apps.load import LiveStream, stream
+from rheostat.apps.load import LiveStream, flood, stream
 from rheostat.engines.spark import host
 from rheostat.engines.spark.application import Load, Transform, Write
 from rheostat.model.errors import UserError
 
+MOST_PARTITIONS = 64
 ROW = "n bigint, sent bigint"  # of what `rheostat load run` sends
 
 
@@ -29,6 +30,9 @@ class Input:
     seed: int = 0
     topic: str = ""  # of the broker of `rheostat run --kafka`; empty: the curve
     out: str = ""  # a folder for the results
+    partitions: int = 1  # tasks that read the curve
+    wait: bool = False  # the operators of a modelled topology wait instead of computing
+    flood: int = 0  # rows in every batch, one batch after the other; 0: the curve
 
     def source(self, made: Transform = lambda rows: rows) -> Load:
         """Numbers, and what is made of them, as a source of an application."""
@@ -52,7 +56,9 @@ class Input:
             return from_topic(spark, servers(), self.topic)
         if is_real_time():
             return self._live.load(spark).withColumn("timestamp", F.current_timestamp())
-        return stream(spark, self.curve, self.seed).select("value", "timestamp")
+        if self.flood:
+            return flood(spark, self.flood, self.partitions)
+        return stream(spark, self.curve, self.seed, self.partitions).select("value", "timestamp")
 
     @property
     def arrived(self) -> Callable[[], float] | None:
@@ -99,9 +105,18 @@ def read_input(about: str | None, arguments: Sequence[str] | None = None) -> Inp
     given = Input()
     parser.add_argument("curve", nargs="?", default=given.curve, help="rows/s: see `rheostat load list`")
     parser.add_argument("--seed", type=int, default=given.seed)
+    parser.add_argument("--partitions", type=int, default=1, help="tasks that read the curve, 1 to 64")
+    parser.add_argument(
+        "--wait", action="store_true", help="linear, star, ...: costs pass waiting, as for a remote service"
+    )
+    parser.add_argument("--flood", type=int, default=0, metavar="N", help="no curve: N rows in every batch")
     parser.add_argument("--topic", default="", help="read what `rheostat load run` sends there")
     parser.add_argument("--out", default="", metavar="FOLDER", help="keep the results, as JSON per batch")
     read = Input(**vars(parser.parse_args(arguments)))
+    if not 1 <= read.partitions <= MOST_PARTITIONS:
+        parser.error(f"--partitions must be from 1 to {MOST_PARTITIONS}, not {read.partitions}")
+    if read.flood < 0 or (read.flood and (read.topic or is_real_time())):
+        parser.error("--flood takes a number of rows, in micro-batches and without --topic")
     if read.out and is_real_time():
         parser.error("--out needs micro-batches: leave it or --mode realtime out")
     return read

@@ -20,17 +20,18 @@ def totals(curve: str, seed: int, tick_seconds: float = TICK_SECONDS) -> list[in
     return [0, *np.floor(np.cumsum(rates) * tick_seconds + 1e-9).astype(int).tolist()]
 
 
-def stream(spark: SparkSession, curve: str, seed: int = 0) -> DataFrame:
+def stream(spark: SparkSession, curve: str, seed: int = 0, partitions: int = 1) -> DataFrame:
     """Rows `value` (0, 1, 2, ...) and `timestamp` at a curve's rate, for micro-batches.
 
     Spark's rate source gives a row per tick; each becomes the rows that the curve brings in that tick. All of
-    it is Spark's own code, so an executor needs no Python to read it.
+    it is Spark's own code, so an executor needs no Python to read it. With more partitions a second has as
+    many ticks, and so many tasks read.
     """
-    counts = totals(curve, seed)
+    counts = totals(curve, seed, TICK_SECONDS / partitions)
     ticks = (
         spark.readStream.format("rate")
-        .option("rowsPerSecond", round(1 / TICK_SECONDS))
-        .option("numPartitions", 1)
+        .option("rowsPerSecond", round(partitions / TICK_SECONDS))
+        .option("numPartitions", partitions)
         .load()
         .where(F.col("value") < len(counts) - 1)
     )
@@ -41,6 +42,12 @@ def stream(spark: SparkSession, curve: str, seed: int = 0) -> DataFrame:
     )
     rows = f"case when {after} > {first} then sequence({first}, {after} - 1) else array() end"
     return ticks.select("timestamp", F.explode(F.expr(rows)).alias("value"))
+
+
+def flood(spark: SparkSession, rows: int, partitions: int = 1) -> DataFrame:
+    """Rows `value` and `timestamp`, so many in every batch: what comes out per second is the capacity."""
+    reader = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", rows)
+    return reader.option("numPartitions", partitions).load().select("value", "timestamp")
 
 
 class LiveStream:

@@ -1,10 +1,10 @@
 """An application made of a topology file: its operators, their costs, their streams. It does nothing else.
 
-Rows are numbers. An operator spends the CPU that its file states, by hashing, and hands its rows on in the
-shares of its streams; so what the compute model predicts of a topology can be tried on Spark.
+Rows are numbers. An operator spends the time that its file states, by hashing or, with --wait, by waiting,
+and hands its rows on in the shares of its streams; so what the compute model predicts can be tried on Spark.
 """
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from rheostat.apps.inputs import Input
@@ -12,6 +12,7 @@ from rheostat.engines.spark.application import Application, Rows, Transform
 from rheostat.model.topology import Operator, Topology
 
 ROUND_SECONDS = 22e-9  # what one round of hashing costs a core, about
+LATE_SECONDS = 60e-6  # by which a thread that waits is woken too late
 SHARES = 10_000  # of rows, told apart by a hash of their number
 
 
@@ -21,7 +22,7 @@ def modelled(topology: Topology, given: Input) -> Application:
     flows: dict[str, list[Rows]] = {name: [] for name in topology.names}
     for name in topology.order:
         operator = topology.operator(name)
-        made = _made(topology, operator)
+        made = _made(topology, operator, wait=given.wait)
         if name in topology.sources:
             rows = app.source(name, given.source(_share_of(topology, name, made)))
         else:
@@ -38,14 +39,12 @@ def modelled(topology: Topology, given: Input) -> Application:
     return app
 
 
-def _made(topology: Topology, operator: Operator) -> Transform:
+def _made(topology: Topology, operator: Operator, *, wait: bool) -> Transform:
     """Spend an operator's cost on every row, and give as many rows as its selectivity says."""
-    rounds = round(operator.cost_seconds / ROUND_SECONDS)
     selectivity = next((s.selectivity for s in topology.streams if s.upstream == operator.name), 1.0)
 
     def transform(rows: DataFrame) -> DataFrame:
-        hashed = F.expr(f"aggregate(sequence(0, {rounds}), value, (hash, i) -> xxhash64(hash, i))")
-        spent = rows.select("value", hashed.alias("hash"))
+        spent = rows.select("value", _spent(operator.cost_seconds, wait=wait).alias("hash"))
         if selectivity == 1.0:
             return spent
         luck = F.pmod(F.xxhash64("value", F.lit(operator.name)), F.lit(SHARES)) / SHARES
@@ -55,6 +54,16 @@ def _made(topology: Topology, operator: Operator) -> Transform:
         )
 
     return transform
+
+
+def _spent(seconds: float, *, wait: bool) -> Column:
+    """A number that it takes so long to have: by hashing, or by waiting as for a remote service."""
+    if wait:
+        nanoseconds = max(1, round((seconds - LATE_SECONDS) * 1e9))
+        park = f"reflect('java.util.concurrent.locks.LockSupport', 'parkNanos', {nanoseconds}L)"
+        return F.expr(f"coalesce(length({park}), value)")
+    rounds = round(seconds / ROUND_SECONDS)
+    return F.expr(f"aggregate(sequence(0, {rounds}), value, (hash, i) -> xxhash64(hash, i))")
 
 
 def _share_of(topology: Topology, name: str, made: Transform) -> Transform:

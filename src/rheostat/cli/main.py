@@ -49,6 +49,8 @@ for _part in (
     "demo",
     "apps",
     "run",
+    "trial",
+    "bench",
     "doctor",
     "status",
     "explain",

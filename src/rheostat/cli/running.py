@@ -20,7 +20,7 @@ from rheostat.control.journal import Journal
 from rheostat.control.loop import Loop, Turn
 from rheostat.engines.spark.engine import SparkEngine
 from rheostat.engines.spark.link import EndedError, Link
-from rheostat.engines.spark.machines import ForeignMachines, LocalMachines, Machines
+from rheostat.engines.spark.machines import AllocatedMachines, ForeignMachines, LocalMachines, Machines
 from rheostat.engines.spark.spec import Spec
 from rheostat.infrastructure import kafka
 from rheostat.infrastructure.java import java_version, spark_home
@@ -54,6 +54,7 @@ class Order:
     checkpoint: str | None = None
     trigger_seconds: float | None = None
     kafka: str | None = None  # HOST:PORT of a broker; Spark gets its connector then
+    allocated: bool = False  # Spark's dynamic allocation scales the executors; Rheostat only measures
     dry_run: bool = False
     resume: bool = False
     seed: int = 0
@@ -154,6 +155,8 @@ def _machines(order: Order, stack: ExitStack) -> tuple[Machines, Callable[[int],
     if order.master:
         return ForeignMachines(order.master, order.kind), lambda _: None
     provider = stack.enter_context(LocalProvider(warn=_logger.warning, settings=order.settings))
+    if order.allocated:
+        return AllocatedMachines(provider, order.kind, order.bounds.max_nodes), provider.keep_session
     return LocalMachines(provider, order.kind), provider.keep_session
 
 
@@ -186,7 +189,7 @@ def _first(order: Order, engine: SparkEngine, last: Turn | None) -> Configuratio
     start = Start(engine.topology, engine.model, engine.kinds, order.bounds, 0.0, 0.0)
     chosen = order.policy.initial(start)
     if engine.model.name == "staged":  # stages take turns on all slots, so fewer tasks than slots waste them
-        slots = chosen.nodes * order.kind.slots
+        slots = (order.bounds.max_nodes if order.allocated else chosen.nodes) * order.kind.slots
         wanted = {name: max(count, slots) for name, count in chosen.parallelism.items()}
         return replace(chosen, parallelism=order.bounds.parallelism(engine.topology, wanted))
     nodes = order.bounds.nodes(

@@ -33,6 +33,13 @@ class CpuGroup:
             (self.path / "cpu.cfs_period_us").write_text(str(PERIOD_MICROSECONDS))
             (self.path / "cpu.cfs_quota_us").write_text(str(quota))
 
+    def lift(self) -> None:
+        """From now on without a limit again."""
+        if self.version == 2:
+            (self.path / "cpu.max").write_text(f"max {PERIOD_MICROSECONDS}")
+        else:
+            (self.path / "cpu.cfs_quota_us").write_text("-1")
+
     def command(self, command: list[str]) -> list[str]:
         """Wrap a command so that it starts inside the group, and its children with it."""
         return ["/bin/sh", "-c", 'echo $$ > "$0" && exec "$@"', str(self.path / "cgroup.procs"), *command]

@@ -139,6 +139,12 @@ class LocalProvider:
         if node.group:
             node.group.limit(node.kind.cores)
 
+    def lift(self, name: str) -> None:
+        """Take a node's limit away, so that its next executors boot as those of a new node do."""
+        node = self._nodes[name]
+        if node.group:
+            node.group.lift()
+
     def usage(self, name: str) -> Usage:
         """CPU seconds since its start and bytes in memory, of the Worker and all that it started."""
         return session_usage(self._nodes[name].process.pid)

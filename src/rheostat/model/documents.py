@@ -38,6 +38,19 @@ def read_document(path: Path) -> dict[str, Any]:
     return parsed
 
 
+def write_document(path: Path, document: Document) -> None:
+    """Write a document as YAML; a reader sees the old file or the new one, never a half."""
+    text = yaml.safe_dump(
+        document.model_dump(mode="json"), sort_keys=False, default_flow_style=None, width=110
+    )
+    fresh = path.with_name(f".{path.name}.new")
+    try:
+        fresh.write_text(text)
+        fresh.replace(path)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
 def parse(kind: type[T], content: dict[str, Any], path: Path) -> T:
     """Validate a document's content; the first mistake becomes a one-line FileError that names the place."""
     try:

@@ -4,13 +4,14 @@ from pathlib import Path
 from typing import Any
 
 from rheostat.analyze.execution import ceil
-from rheostat.analyze.levels import Level, derive_level, load_map
+from rheostat.analyze.levels import Level, derive_level, load_containers, load_map
 from rheostat.analyze.trend import fit
 from rheostat.model.configuration import Configuration
 from rheostat.model.decision import Cause, Placement, Proposal, Relation
 from rheostat.policies.base import Info, Memory, Policy, Situation, Start, hold, wish
 from rheostat.workloads import Curve, parse_curve
 
+ORDERS = ("slot+node", "node")
 NOISE = 0.02  # differences of this part of a load or level mean nothing
 
 
@@ -38,6 +39,7 @@ class Multilevel(Policy):
     observations: int = 3  # samples in a trend, when monitoring is more frequent than once a minute
     delta_load: float = 0.0  # rows/s between levels; 0: a quarter of what one bottleneck instance serves
     containers: str = "slot+node"  # the order in which to provision; "node": machines only
+    platform: str = ""  # a file of `rheostat bench platform`, which says that order
     map: str = ""
     schedule: str = ""
     lead_seconds: float = 120.0
@@ -46,8 +48,8 @@ class Multilevel(Policy):
     info = Info("multilevel", "all, cheapest container first", "reactive or proactive", "P0 Multi-level")
 
     def __post_init__(self) -> None:
-        if self.containers.strip() not in ("slot+node", "node"):
-            raise ValueError("containers must be 'slot+node' or 'node'")
+        if self._order not in ORDERS:
+            raise ValueError(f"containers must be {' or '.join(map(repr, ORDERS))}")
         if not 0 < self.minHealth <= 1 or self.observations < 3 or self.delta_load < 0:
             raise ValueError("minHealth must be in (0, 1], observations at least 3, delta_load not negative")
         if self.band < 0 or self.lead_seconds < 0 or not 0 < self.overloaded <= 1:
@@ -62,9 +64,13 @@ class Multilevel(Policy):
     def _curve(self) -> Curve | None:
         return parse_curve(self.schedule) if self.schedule else None
 
+    @cached_property
+    def _order(self) -> str:
+        return (load_containers(Path(self.platform)) if self.platform else self.containers).strip()
+
     @property
     def _nodes_only(self) -> bool:
-        return self.containers.strip() == "node"
+        return self._order == "node"
 
     def initial(self, start: Start) -> Configuration:
         """One instance of each operator on as few machines as take them (section 5.2)."""
@@ -85,12 +91,14 @@ class Multilevel(Policy):
         level = self._level(situation, load, learned)
         memory = {"loads": history, **learned}
 
-        congested = self._congested(situation)
+        slow = congested(situation, self.minHealth)
         current = situation.configuration.parallelism
-        if congested and all(level.parallelism[name] <= current[name] for name in current):
-            return self._heal(situation, congested, alert), memory
+        if slow and all(level.parallelism[name] <= current[name] for name in current):
+            return scale_out(
+                situation, slow, self.minHealth, self.overloaded, nodes_only=self._nodes_only, alert=alert
+            ), memory
         quiet = f"{word} {load:,.0f} is within the present level"
-        if (rising or congested) and word == "load":
+        if (rising or slow) and word == "load":
             level = _no_smaller(level, situation.configuration)
             quiet = f"{word} {load:,.0f} asks for no more; nothing shrinks while it may rise or is not served"
         if dict(current) == dict(level.parallelism) and situation.configuration.nodes == level.nodes:
@@ -175,39 +183,56 @@ class Multilevel(Policy):
         known = set(situation.topology.names)
         return next((name for level in self._levels for name in level.parallelism if name not in known), None)
 
-    def _congested(self, situation: Situation) -> str | None:
-        """The congested operator nearest to the sources (Algorithm 1, line 8) that may still grow."""
-        names = sorted(situation.topology.names, key=situation.topology.depth.__getitem__)
-        judged, current = situation.evaluation.operators, situation.configuration.parallelism
-        for name in names:
-            may_grow = current[name] < situation.topology.operator(name).max_parallelism
-            if may_grow and judged[name].health < self.minHealth:
-                return name
-        return None
 
-    def _heal(self, situation: Situation, name: str, alert: str | None) -> Proposal:
-        """Algorithm 2 on one operator: the map says enough, the measures say otherwise."""
-        wanted = {**situation.configuration.parallelism, name: situation.configuration.parallelism[name] + 1}
-        health = situation.evaluation.operators[name].health
-        cause = Cause("health", name, health, "<", self.minHealth)
-        nodes = situation.configuration.nodes
-        full = all(
-            (node.cpu or 0.0) > self.overloaded or (node.memory or 0.0) > self.overloaded
-            for node in situation.observation.nodes
+def congested(situation: Situation, least_health: float) -> str | None:
+    """The congested operator nearest to the sources (Algorithm 1, line 8) that may still grow."""
+    names = sorted(situation.topology.names, key=situation.topology.depth.__getitem__)
+    judged, current = situation.evaluation.operators, situation.configuration.parallelism
+    for name in names:
+        may_grow = current[name] < situation.topology.operator(name).max_parallelism
+        if may_grow and judged[name].health < least_health:
+            return name
+    return None
+
+
+def scale_out(
+    situation: Situation,
+    name: str,
+    least_health: float,
+    overloaded: float,
+    *,
+    nodes_only: bool = False,
+    alert: str | None = None,
+) -> Proposal:
+    """Algorithm 2 on a congested operator: a slot where a node has some left, else a node."""
+    current, kind = situation.configuration, situation.kind
+    cause = Cause("health", name, situation.evaluation.operators[name].health, "<", least_health)
+    wanted = {**current.parallelism, name: current.parallelism[name] + 1}
+    full = all(
+        (node.cpu or 0.0) > overloaded or (node.memory or 0.0) > overloaded
+        for node in situation.observation.nodes
+    )
+    slots = sum(node.slots for node in situation.observation.nodes)
+    hard = not situation.model.oversubscribes and situation.model.slots_for(wanted) > slots
+    nodes = current.nodes + (1 if full or hard or nodes_only else 0)
+    if situation.model.name == "staged":  # the slots are everybody's: all operators take what there is
+        unused = any(
+            count < min(slots, operator.max_parallelism) and not operator.stateful
+            for operator in situation.topology.operators
+            for count in [current.parallelism[operator.name]]
+            if situation.topology.inputs[operator.name]
         )
-        slots = sum(node.slots for node in situation.observation.nodes)
-        hard = not situation.model.oversubscribes and situation.model.slots_for(wanted) > slots
-        nodes += 1 if full or hard or self._nodes_only else 0
-        place = Placement(keep=True)
-        return wish(
-            situation,
-            wanted,
-            f"heal {name}: {cause}",
-            nodes=nodes,
-            causes=(cause,),
-            placement=place,
-            alert=alert,
-        )
+        nodes = current.nodes + (0 if unused and not nodes_only else 1)
+        wanted = dict.fromkeys(current.parallelism, nodes * kind.slots)
+    return wish(
+        situation,
+        wanted,
+        f"heal {name}: {cause}",
+        nodes=nodes,
+        causes=(cause,),
+        placement=Placement(keep=True),
+        alert=alert,
+    )
 
 
 def _no_smaller(level: Level, current: Configuration) -> Level:

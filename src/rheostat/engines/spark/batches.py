@@ -78,6 +78,11 @@ class Ledger:
                 self._arrived.append((at - self.began_at, rows))
         del self._arrived[:-MOST_ARRIVALS]
 
+    @property
+    def arrivals(self) -> list[tuple[float, float]]:
+        """The latest of what the source was offered: when, and rows so far."""
+        return list(self._arrived)
+
     def read(self, events: Sequence[Mapping[str, Any]]) -> tuple[list[Batch], list[Event]]:
         """Return the batches that ended, and whatever else is worth telling."""
         batches: list[Batch] = []

@@ -42,7 +42,7 @@ class SparkEngine:
         began_at: float,
         start: Callable[[Spec], Link] = Link.start,
     ) -> None:
-        self.clock, self._machines, self._start = clock, machines, start
+        self.clock, self.machines, self._start = clock, machines, start
         self._realtime = link.spec.mode == "realtime"
         self.kinds: tuple[NodeKind, ...] = (machines.kind,)
         self.monitor = Monitor(link, machines, began_at, self._realtime)
@@ -66,7 +66,7 @@ class SparkEngine:
 
     @property
     def configuration(self) -> Configuration:
-        nodes = len(self._machines.names())
+        nodes = len(self.machines.names())
         return Configuration(dict(self._parallelism), nodes * self.kinds[0].executors, nodes)
 
     @property
@@ -144,7 +144,7 @@ class SparkEngine:
             self._revive(str(error))
         if not self._settled and self.monitor.recent:  # the very first batch belongs to booting, too
             self._settled = True
-            self._actuator.settle(self._machines.names())
+            self._actuator.settle(self.machines.names())
 
     def now(self) -> float:
         """Seconds since the run began."""
@@ -152,7 +152,7 @@ class SparkEngine:
 
     def meter(self) -> Meter:
         """A meter of the nodes' CPU and memory."""
-        return Meter(self._machines)
+        return Meter(self.machines)
 
     # ----------------------------------------------------------------------------------------------------
 
@@ -219,7 +219,7 @@ class SparkEngine:
             self._backoff = min(LONGEST_BACKOFF_SECONDS, 2 * self._backoff)
             self._driver_started = time.monotonic()
             try:
-                spec = replace(link.spec, socket=Link.socket_path(self._machines.scratch))
+                spec = replace(link.spec, socket=Link.socket_path(self.machines.scratch))
                 self.monitor.another(self._start(spec))
                 self._parallelism |= self._describe()["state"]
                 self._actuator.request_executors()

@@ -89,6 +89,41 @@ class LocalMachines:
         return not self.provider.is_registered(name)
 
 
+class AllocatedMachines(LocalMachines):
+    """Workers that are all up from the start; Spark's dynamic allocation chooses which of them it uses.
+
+    A node counts while it hosts executors, as if a cloud took it back at once when it does not.
+    """
+
+    def __init__(self, provider: LocalProvider, kind: NodeKind, count: int) -> None:
+        super().__init__(provider, kind)
+        super().add(count)
+        self.scratch = None  # Spark decides: nothing is replaced here
+        self._hosts: frozenset[str] = frozenset()
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name in super().names() if name in self._hosts)
+
+    def add(self, count: int) -> tuple[str, ...]:
+        return ()
+
+    def settle(self, name: str) -> None:
+        pass
+
+    def remove(self, name: str) -> None:
+        pass
+
+    def check(self, executors: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
+        lost = super().check(executors)
+        hosts = frozenset(map(self.of, executors)) & frozenset(super().names())
+        for name in hosts - self._hosts:
+            self.provider.limit(name)
+        for name in (self._hosts - hosts) & frozenset(super().names()):
+            self.provider.lift(name)
+        self._hosts = hosts
+        return lost
+
+
 class ForeignMachines:
     """The Workers of a cluster that is not ours: nodes in use are those that host our executors."""
 

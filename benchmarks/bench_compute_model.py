@@ -1,0 +1,139 @@
+"""P4's compute model against Spark: `python -m benchmarks.bench_compute_model [--seconds 30]`.
+
+Ten allocations of topology10, as P4's algorithms choose them for 0 to 6 more units, each predicted from the
+costs in its file and then run in Real-Time Mode, ten queries with Kafka between them. Operators wait for as
+long as a row costs, as for a remote service: two cores cannot compute for twenty instances at once.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from rheostat.allocate.algorithms import ALGORITHMS
+from rheostat.allocate.compute_model import throughput
+from rheostat.allocate.measured import Component, MeasuredTopology
+from rheostat.cli import apps
+from rheostat.cli.feed import feed
+from rheostat.cli.running import Order, started
+from rheostat.engines.spark.batches import Batch
+from rheostat.engines.spark.engine import SparkEngine
+from rheostat.infrastructure import kafka
+from rheostat.model.configuration import Bounds, NodeKind
+from rheostat.model.topology import Topology
+from rheostat.model.topology_file import find_topology
+from rheostat.policies.discovery import Discovery
+
+NAME, ALLOCATIONS, NEEDED, WITHIN = "topology10", 10, 8, 0.10
+SETTLING_SECONDS = 15.0
+Units = dict[str, int]
+
+
+def measured(topology: Topology) -> MeasuredTopology:
+    """The file's costs as the rates that the compute model knows."""
+    return MeasuredTopology(
+        topology.name,
+        tuple(
+            Component(
+                operator.name,
+                max_rate=(operator.load or 0.0)
+                if operator.name in topology.sources
+                else 1 / operator.cost_seconds,
+                source=operator.name in topology.sources,
+                children={s.downstream: s.share for s in topology.streams if s.upstream == operator.name},
+            )
+            for operator in topology.operators
+        ),
+    )
+
+
+def allocations(topology: MeasuredTopology) -> list[Units]:
+    """The first ten different ones that the algorithms choose for a growing budget; the load stays."""
+    found: list[Units] = [{}]
+    sources = {one.name for one in topology.components if one.source}
+    for units in range(1, 30):
+        for algorithm in ("stela", "predictive", "optimal"):
+            chosen = dict(ALGORITHMS[algorithm](topology, units).units)
+            if chosen not in found and not sources & chosen.keys():
+                found.append(chosen)
+            if len(found) == ALLOCATIONS:
+                return found
+    raise AssertionError("the algorithms choose fewer than ten allocations")
+
+
+def served(topology: Topology, added: Units, servers: str, seconds: float) -> float:
+    """Rows/s out of the leaves on Spark, with so many more instances than one each."""
+    parallelism = {name: 1 + added.get(name, 0) for name in topology.names}
+    slots = sum(parallelism.values()) + len(topology.streams) + 2
+    curve = f"constant:rate={sum(topology.operator(n).load or 0 for n in topology.sources):g}:duration=1h"
+    with (
+        tempfile.TemporaryDirectory(prefix="rheostat-bench-") as folder,
+        feed(servers, curve, seed=0, partitions=1) as sent,
+    ):
+        order = Order(
+            name=NAME,
+            script=apps.find(NAME),
+            policy=Discovery(minHealth=0.0, parallelism=parallelism),
+            policy_text="fixed",
+            folder=Path(folder) / "run",
+            arguments=("--topic", sent.topic, "--wait"),
+            mode="realtime",
+            kind=NodeKind(cores=2.0, slots=slots, memory_mb=2048.0),
+            bounds=Bounds(1, 1),
+            trigger_seconds=5.0,
+            kafka=servers,
+        )
+        with started(order, lambda _: None) as run:
+            sent.begin()
+            run.clock.sleep(SETTLING_SECONDS)
+            return sum(leaf_rates(run.engine, topology, seconds).values())
+
+
+def leaf_rates(engine: SparkEngine, topology: Topology, seconds: float) -> dict[str, float]:
+    """Rows/s out of each leaf, over the batches that lie within the next seconds."""
+    seen: dict[tuple[str, int], Batch] = {}
+    began = engine.now()
+    while engine.now() < began + seconds:
+        engine.poll()
+        seen |= {
+            (batch.query, batch.number): batch for batch in engine.monitor.recent if batch.started >= began
+        }
+        time.sleep(0.5)
+    rates = {}
+    for leaf in topology.sinks:
+        own = [batch for batch in seen.values() if leaf in batch.rows]
+        if not own:
+            raise RuntimeError(f"no batch of {leaf} ended within {seconds:g} s")
+        rows = sum(batch.rows[leaf] for batch in own)
+        rates[leaf] = rows / (max(b.finished for b in own) - min(b.started for b in own))
+    return rates
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=30.0, help="of measuring per allocation")
+    parser.add_argument("--only", type=int, default=ALLOCATIONS, help="so many allocations, to try it")
+    asked = parser.parse_args()
+    topology = find_topology(NAME)
+    model, close = measured(topology), 0
+    print(f"  {'more instances':34} {'predicted':>10} {'on Spark':>10}")
+    with (
+        tempfile.TemporaryDirectory(prefix="rheostat-broker-") as folder,
+        kafka.running(Path(folder)) as broker,
+    ):
+        for added in allocations(model)[: asked.only]:
+            predicted = throughput(model, added)
+            found = served(topology, added, broker.servers, asked.seconds)
+            error = found / predicted - 1
+            close += abs(error) <= WITHIN
+            words = ", ".join(f"{name} +{count}" for name, count in added.items()) or "none"
+            print(f"  {words:34} {predicted:8,.0f}/s {found:8,.0f}/s {error:+7.1%}", flush=True)
+    good = close >= min(NEEDED, asked.only)
+    verdict = "ok" if good else "FAILED"
+    print(f"  {close} of {asked.only} within {WITHIN:.0%} (bound {NEEDED} of {ALLOCATIONS})  {verdict}")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

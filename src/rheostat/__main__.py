@@ -1,0 +1,5 @@
+"""`python -m rheostat` is `rheostat`."""
+
+from rheostat.cli.main import run
+
+run()

@@ -1,0 +1,59 @@
+"""How far a stream is behind, from nothing but two counts: rows that arrived and rows that are done."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rheostat.workloads import Curve, sample
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Rows so far, by when: both rise."""
+
+    at: Floats
+    rows: Floats
+
+    @staticmethod
+    def of(points: Sequence[tuple[float, float]]) -> "Count":
+        """From pairs of a moment and the rows up to it."""
+        at, rows = np.array(points, dtype=np.float64).reshape(-1, 2).T
+        return Count(at, rows)
+
+    @staticmethod
+    def of_curve(curve: Curve, seed: int, begins: float) -> "Count":
+        """What a curve brings from a moment on."""
+        rates = sample(curve, 1.0, seed)
+        return Count(begins + np.arange(len(rates) + 1.0), np.concatenate([[0.0], np.cumsum(rates)]))
+
+    def by(self, times: Floats, *, in_steps: bool = False) -> Floats:
+        """Rows up to each of these moments; in steps: a lot counts when it is there, not on its way."""
+        if not in_steps:
+            return np.interp(times, self.at, self.rows)
+        return np.concatenate([[0.0], self.rows])[np.searchsorted(self.at, times, side="right")]
+
+    def when(self, rows: Floats) -> Floats:
+        """The moment at which so many rows were there, and the next was to come."""
+        rising = self.rows + 1e-6 * np.arange(len(self.rows))  # where none came, the end of the pause
+        return np.interp(rows + 1e-6 * len(self.rows), rising, self.at)
+
+
+def lag(times: Floats, arrived: Count, done: Count, *, in_steps: bool) -> Floats:
+    """The age of the oldest row that is not done, at each moment; 0 where none waits.
+
+    >>> arrived, done = Count.of([(0, 0), (10, 100)]), Count.of([(0, 0), (4, 20), (8, 60)])
+    >>> lag(np.array([3.0, 4.0, 7.9, 8.0]), arrived, done, in_steps=True).round(1).tolist()
+    [3.0, 2.0, 5.9, 2.0]
+    """
+    reached = done.by(times, in_steps=in_steps)
+    waiting = arrived.by(times) - reached > 1e-3
+    return np.where(waiting, np.maximum(0.0, times - arrived.when(reached)), 0.0)
+
+
+def rate(times: Floats, count: Count) -> Floats:
+    """Rows per second over the second before each moment."""
+    return np.asarray(count.by(times) - count.by(times - 1.0))

@@ -1,0 +1,217 @@
+"""`rheostat bench app`: which configuration serves which load (P0, Algorithms 1 and 2)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+
+from rheostat.analyze.levels import Level, LevelDocument, MapDocument, load_containers
+from rheostat.cli import apps, console, results, run, world
+from rheostat.cli.running import Order
+from rheostat.control.loop import Turn
+from rheostat.engines.spark.modes import check_mode
+from rheostat.model.documents import parse, read_document, write_document
+from rheostat.model.errors import RheostatError, UserError
+from rheostat.policies.discovery import Discovery
+
+MOST_LEVELS = 1000
+LOOKS = 3  # at least, at a level
+
+
+def register(bench: typer.Typer) -> None:
+    """Add the command."""
+    bench.command(
+        "app",
+        epilog="Example: rheostat bench app ddos --from 10000 --to 60000 --step 10000, "
+        "then: rheostat run ddos --policy 'multilevel(map=ddos.map.yaml)'",
+    )(_bench_app)
+
+
+def _bench_app(
+    app: Annotated[str, typer.Argument(metavar="APP", help="One of `rheostat apps`, or a script like them.")],
+    first: Annotated[float, typer.Option("--from", help="Rows/s of the first level.")],
+    last: Annotated[float, typer.Option("--to", help="Rows/s of the last level.")],
+    step: Annotated[float, typer.Option("--step", help="Rows/s from a level to the next.")],
+    hold: Annotated[float, typer.Option("--hold", help="Seconds that each level is held.")] = 60.0,
+    nodes: world.NodesOption = "1:4",
+    node: world.NodeOption = "cores=0.4,slots=2,memory_mb=1024",
+    mode: run.ModeOption = "microbatch",
+    trigger: Annotated[float, typer.Option("--trigger", help="Seconds between batches.")] = 3.0,
+    period: Annotated[float, typer.Option("--period", help="Seconds between looks.")] = 10.0,
+    platform: Annotated[
+        Path | None, typer.Option("--platform", help="What `rheostat bench platform` wrote.")
+    ] = None,
+    partitions: Annotated[
+        int, typer.Option("--partitions", min=1, max=64, help="Tasks that read the load.")
+    ] = 4,
+    min_health: Annotated[
+        float, typer.Option("--min-health", min=0.01, max=1.0, help="Below, an operator is congested.")
+    ] = 0.9,
+    seed: world.SeedOption = 0,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The map; else APP.map.yaml.")] = None,
+) -> None:
+    """Raise the load level by level, scale out what is congested, and keep which load needs what.
+
+    A map that was begun is continued: give the same options again.
+    """
+    check_mode(mode, None)
+    every = run.positive("--period", period, least=0.5)
+    held = run.positive("--hold", hold, least=LOOKS * every)
+    containers = load_containers(platform) if platform else "slot+node"
+    name, script = Path(app).stem, apps.find(app)
+    order = Order(
+        name=name,
+        script=script,
+        policy=Discovery(period_seconds=every, minHealth=min_health, nodes_only=containers == "node"),
+        policy_text="discovery",
+        folder=Path(),
+        arguments=("--partitions", str(partitions), "--seed", str(seed)),
+        mode=mode,
+        kind=world.node_kind(node),
+        bounds=world.bounds(nodes),
+        trigger_seconds=run.positive("--trigger", trigger),
+        seed=seed,
+    )
+    made = {"node": node, "mode": mode, "trigger": f"{trigger:g}", "containers": containers}
+    found = Discovered.open(out or Path(f"{name}.map.yaml"), name, made)
+    loads = [load for load in levels(first, last, step) if load > found.reached * (1 + 1e-9)]
+    try:
+        code = _climb(found, loads, held, order) if loads else 0
+    finally:
+        found.show()
+    raise typer.Exit(code)
+
+
+def levels(first: float, last: float, step: float) -> list[float]:
+    """The loads to try.
+
+    >>> levels(1000, 3000, 1000)
+    [1000.0, 2000.0, 3000.0]
+    """
+    if not (0 < first <= last <= 1e9 and step > 0):
+        asked = f"{first:g}, {last:g}, {step:g}"
+        raise UserError(f"--from must be above 0, --to not below it, --step above 0, not {asked}")
+    count = math.floor((last - first) / step + 1e-9) + 1
+    if count > MOST_LEVELS:
+        raise UserError(f"these are {count:,} levels, more than {MOST_LEVELS:,}: give a larger --step")
+    return [float(first + step * number) for number in range(count)]
+
+
+@dataclass
+class Discovered:
+    """The map while it grows; every level is in its file before the next begins."""
+
+    path: Path
+    application: str
+    made: dict[str, str]
+    levels: list[Level]
+
+    @classmethod
+    def open(cls, path: Path, application: str, made: dict[str, str]) -> "Discovered":
+        """A new map, or one that was begun with the same options."""
+        if not path.exists():
+            results.make_folder(path.parent)
+            return cls(path, application, made, [])
+        stated = parse(MapDocument, read_document(path), path)
+        if (stated.application, stated.made) != (application, made):
+            raise UserError(f"{path} was made with other options: give another --out, or delete it")
+        return cls(
+            path, application, made, [Level(one.load, one.parallelism, one.nodes) for one in stated.levels]
+        )
+
+    @property
+    def reached(self) -> float:
+        """The highest load that is known to be served."""
+        return self.levels[-1].load if self.levels else 0.0
+
+    def add(self, level: Level) -> None:
+        """Keep a level; one that needs no more than the level before it raises that one's limit."""
+        last = self.levels[-1] if self.levels else None
+        if last and (dict(last.parallelism), last.nodes) == (dict(level.parallelism), level.nodes):
+            self.levels.pop()
+        self.levels.append(level)
+        stated = [
+            LevelDocument(load=one.load, parallelism=dict(one.parallelism), nodes=one.nodes)
+            for one in self.levels
+        ]
+        write_document(self.path, MapDocument(application=self.application, made=self.made, levels=stated))
+
+    def show(self) -> None:
+        """Print it, and what to do with it."""
+        if not self.levels:
+            console.out.print("no level was served, so there is no map")
+            return
+        names = list(self.levels[-1].parallelism)
+        table = console.table(self.application, "rows/s up to", "nodes", *names, text=0)
+        for level in self.levels:
+            table.add_row(f"{level.load:,.0f}", str(level.nodes), *(str(level.parallelism[n]) for n in names))
+        console.out.print(table)
+        console.out.print(f"\nmap: {self.path}", soft_wrap=True)
+        policy = f"multilevel(map={self.path})"
+        console.out.print(f"try: rheostat run {self.application} --policy '{policy}'", soft_wrap=True)
+
+
+def _climb(found: Discovered, loads: Sequence[float], held: float, order: Order) -> int:
+    """Run the application under the rising load; the first level is held twice, to warm up."""
+    with TemporaryDirectory(prefix="rheostat-bench-") as folder:
+        trace = Path(folder) / "load.csv"
+        trace.write_text(rising([loads[0], *loads], held))
+        begun = found.levels[-1] if found.levels else None
+        policy = order.policy
+        if begun and isinstance(policy, Discovery):
+            policy = replace(policy, parallelism=dict(begun.parallelism), nodes=begun.nodes)
+        own = (f"trace:path={trace}", *order.arguments)
+        order = replace(order, policy=policy, folder=Path(folder) / "run", arguments=own)
+        seconds = held * (len(loads) + 1)
+        with run.interruptible() as ending, run.watched(order, seconds) as watching:
+            running, began = watching.running, watching.running.clock.now()
+            for number, load in enumerate(loads, 1):
+                turns = list[Turn]()
+                for turn in running.turns(began + held * (number + 1)):
+                    turns.append(turn)
+                    watching.show(turn)
+                found.add(judged(load, turns, order))
+                console.out.print(f"{load:,.0f} rows/s: {_words(found.levels[-1])}", soft_wrap=True)
+    return ending.code
+
+
+def rising(loads: Sequence[float], held: float) -> str:
+    """A trace that holds each load equally long.
+
+    >>> rising([100.0, 200.0], 60.0).splitlines()
+    ['time,rate', '0,100', '59.999,100', '60,200', '119.999,200']
+    """
+    lines = ["time,rate"]
+    for number, load in enumerate(loads):
+        begin = held * number
+        lines += [f"{begin:.12g},{load:.12g}", f"{begin + held - 0.001:.12g},{load:.12g}"]
+    return "\n".join(lines) + "\n"
+
+
+def judged(load: float, turns: Sequence[Turn], order: Order) -> Level:
+    """The configuration that served a level, or why none did."""
+    looks = [turn for turn in turns if not turn.evaluation.missing]
+    if not looks:
+        raise RheostatError(f"{load:,.0f} rows/s: nothing was measured; give a longer --hold")
+    last, least = looks[-1], getattr(order.policy, "minHealth", 0.9)
+    slow = [name for name, judged in last.evaluation.operators.items() if judged.health < least]
+    if last.plan.changes:
+        raise RheostatError(
+            f"{load:,.0f} rows/s: it was still being scaled when its time was over; give a longer --hold"
+        )
+    if slow:
+        health = min(last.evaluation.operators[name].health for name in slow)
+        raise RheostatError(
+            f"{load:,.0f} rows/s: {slow[0]} is congested (health {health:.2f}) on {last.plan.current.nodes} "
+            f"nodes: {'; '.join(last.plan.vetoes) or last.plan.reason}"
+        )
+    return Level(load, dict(last.plan.current.parallelism), last.plan.current.nodes)
+
+
+def _words(level: Level) -> str:
+    counts = ", ".join(f"{name} {count}" for name, count in level.parallelism.items())
+    return f"{console.count(level.nodes, 'node')}, {counts}"

@@ -1,0 +1,213 @@
+"""`rheostat bench platform`: what partitions, slots and executors on a node are worth (P0, section 2.3)."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+
+from rheostat.analyze.levels import CapacityDocument, PlatformDocument
+from rheostat.cli import apps, console, results, run
+from rheostat.cli.running import Order, started
+from rheostat.engines.spark.batches import Batch
+from rheostat.model.configuration import Bounds, NodeKind
+from rheostat.model.documents import write_document
+from rheostat.model.errors import FileError, RheostatError
+from rheostat.model.topology_file import find_topology
+from rheostat.policies.registry import build
+
+APP, TRIGGER_SECONDS, MEMORY_MB = "linear", 0.1, 1536.0
+LOOK_SECONDS = 1.0
+FACTORS = (1, 2, 4)
+MATTERS = 0.05  # a container that brings less than this part more brings nothing
+COLD_BATCHES = 3  # JVMs compile at first
+BATCH_SECONDS = 1.5  # that a batch takes a node which uses all its cores, about
+
+
+@dataclass(frozen=True)
+class Setup:
+    """An arrangement of one node's containers."""
+
+    slots: int  # of the node
+    executors: int
+    partitions: int  # per slot
+
+    @property
+    def text(self) -> str:
+        """In short: executors - slots - partitions, as the paper writes it."""
+        return f"{self.executors}-{self.slots}-{self.slots * self.partitions}"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What happens when there is more of one container."""
+
+    container: str
+    setups: tuple[Setup, ...]
+
+    def answer(self, capacity: dict[Setup, float]) -> str:
+        """The finding, as this machine shows it."""
+        first, *others = (capacity[setup] for setup in self.setups)
+        gains = [
+            f"{self.number(s)}: {after / first - 1:+.0%}"
+            for s, after in zip(self.setups[1:], others, strict=True)
+        ]
+        best = max(others) / first - 1
+        worst = min(others) / first - 1
+        word = "help" if best >= MATTERS else "harm" if worst <= -MATTERS else "change nothing"
+        return f"more {self.container} {word} ({', '.join(gains)} against {self.number(self.setups[0])})"
+
+    def number(self, setup: Setup) -> int:
+        """How many of the container there are."""
+        return {
+            "partitions per slot": setup.partitions,
+            "slots per executor": setup.slots // setup.executors,
+            "executors per node": setup.executors,
+        }[self.container]
+
+
+def register(bench: typer.Typer) -> None:
+    """Add the command."""
+    bench.command("platform", epilog="Example: rheostat bench platform --seconds 60")(_bench_platform)
+
+
+def _bench_platform(
+    cores: Annotated[
+        float | None, typer.Option("--cores", help="Of the node; else as many as this machine has.")
+    ] = None,
+    seconds: Annotated[float, typer.Option("--seconds", help="Of load per arrangement.")] = 30.0,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the file and the plot.")] = Path(
+        "platform"
+    ),
+) -> None:
+    """Flood one node, arranged in several ways, and see how many rows/s it serves in each."""
+    given = run.positive("--cores", cores if cores is not None else float(os.cpu_count() or 1), least=0.05)
+    run.positive("--seconds", seconds, least=10.0)
+    results.make_folder(out)
+    asked = questions(max(1, round(given)))
+    setups = list(dict.fromkeys(setup for question in asked for setup in question.setups))
+    capacity: dict[Setup, float] = {}
+    with run.interruptible() as ending, console.progress() as start:
+        for setup in setups:
+            capacity[setup] = _capacity(setup, given, seconds, start(f"executors-slots-tasks {setup.text}"))
+    if len(capacity) < len(setups):
+        raise typer.Exit(ending.code)
+    document = conclude(asked, capacity, given)
+    write_document(out / "platform.yaml", document)
+    _show(asked, capacity)
+    plot = _draw(asked, capacity, out)
+    console.out.print(f"\ncontainers: {document.containers}; best node: {document.node}")
+    console.out.print(f"file: {out / 'platform.yaml'}, plot: {plot}", soft_wrap=True)
+    console.out.print(f"try: rheostat bench app APP ... --platform {out / 'platform.yaml'}", soft_wrap=True)
+
+
+def questions(cores: int) -> tuple[Question, ...]:
+    """The three of the paper, for a node of so many cores.
+
+    >>> [[setup.text for setup in question.setups] for question in questions(2)]
+    [['1-2-2', '1-2-4', '1-2-8'], ['1-1-1', '1-2-2', '1-4-4'], ['1-4-4', '2-4-4', '4-4-4']]
+    """
+    many = 2 * cores
+    slots = dict.fromkeys([1, cores, many])
+    return (
+        Question("partitions per slot", tuple(Setup(cores, 1, factor) for factor in FACTORS)),
+        Question("slots per executor", tuple(Setup(count, 1, 1) for count in slots)),
+        Question(
+            "executors per node", tuple(Setup(many, factor, 1) for factor in FACTORS if many % factor == 0)
+        ),
+    )
+
+
+def conclude(asked: Sequence[Question], capacity: dict[Setup, float], cores: float) -> PlatformDocument:
+    """The order of containers: a slot before a node, unless slots bring nothing."""
+    slots = next(question for question in asked if question.container == "slots per executor")
+    one, best = capacity[slots.setups[0]], max(capacity, key=lambda setup: capacity[setup])
+    helps = max(capacity[setup] for setup in slots.setups) >= one * (1 + MATTERS)
+    return PlatformDocument(
+        containers="slot+node" if helps else "node",
+        node=f"cores={cores:g},slots={best.slots},executors={best.executors}",
+        cores=cores,
+        measured=[
+            CapacityDocument(
+                slots=setup.slots,
+                executors=setup.executors,
+                partitions=setup.partitions,
+                rows_per_second=round(rows, 1),
+            )
+            for setup, rows in capacity.items()
+        ],
+    )
+
+
+def _capacity(setup: Setup, cores: float, seconds: float, advance: Callable[[float], None]) -> float:
+    """Rows/s of a node under more load than it can serve."""
+    seen: dict[int, Batch] = {}
+    with TemporaryDirectory(prefix="rheostat-bench-") as folder:
+        order = Order(
+            name="platform",
+            script=apps.find(APP),
+            policy=run.paced(build(f"static(instances={setup.slots * setup.partitions})"), LOOK_SECONDS),
+            policy_text="static",
+            folder=Path(folder) / "run",
+            arguments=("--flood", str(_batch_rows(cores)), "--partitions", str(setup.slots)),
+            kind=NodeKind(cores=cores, slots=setup.slots, executors=setup.executors, memory_mb=MEMORY_MB),
+            bounds=Bounds(1, 1),
+            trigger_seconds=TRIGGER_SECONDS,
+        )
+        with started(order, lambda _: None) as running:
+            began = running.clock.now()
+            for _ in running.turns(began + seconds):
+                seen |= {batch.number: batch for batch in running.engine.monitor.recent}
+                advance(min(1.0, (running.clock.now() - began) / seconds))
+    busy = [seen[number] for number in sorted(seen)][COLD_BATCHES:]
+    if not busy:
+        raise RheostatError(f"{setup.text}: too few batches ended in {seconds:g} s; give more --seconds")
+    advance(1.0)
+    return sum(batch.input_rows for batch in busy) / sum(batch.seconds for batch in busy)
+
+
+def _batch_rows(cores: float) -> int:
+    costs = sum(operator.cost_seconds for operator in find_topology(APP).operators)
+    return max(1, round(BATCH_SECONDS * cores / costs))
+
+
+def _show(asked: Sequence[Question], capacity: dict[Setup, float]) -> None:
+    for question in asked:
+        table = console.table(
+            f"{question.container[0].upper()}{question.container[1:]}",
+            "",
+            "executors-slots-tasks",
+            "rows/s",
+            text=2,
+        )
+        for setup in question.setups:
+            table.add_row(str(question.number(setup)), setup.text, f"{capacity[setup]:,.0f}")
+        console.out.print(table)
+        console.out.print(f"{question.answer(capacity)}\n", soft_wrap=True)
+
+
+def _draw(asked: Sequence[Question], capacity: dict[Setup, float], out: Path) -> Path:
+    import matplotlib as mpl  # noqa: PLC0415 - slow to import, and most commands draw nothing
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt  # noqa: PLC0415
+
+    figure, axes = plt.subplots(1, len(asked), figsize=(11, 3.6), sharey=True)
+    for axis, question in zip(axes, asked, strict=True):
+        labels = [f"{question.number(setup)}\n({setup.text})" for setup in question.setups]
+        axis.bar(labels, [capacity[setup] for setup in question.setups], color="tab:blue", width=0.6)
+        axis.set_xlabel(question.container)
+        axis.grid(axis="y", alpha=0.25)
+    axes[0].set_ylabel("rows/s served")
+    figure.suptitle("What containers on one node are worth (executors-slots-tasks)", x=0.01, ha="left")
+    figure.tight_layout()
+    try:
+        figure.savefig(out / "platform.png", dpi=110)
+    except OSError as error:
+        raise FileError(f"{out}: cannot write the plot: {error.strerror or error}") from None
+    finally:
+        plt.close(figure)
+    return out / "platform.png"

@@ -1,0 +1,50 @@
+"""A load that goes through a topic of its own, sent by a process of its own."""
+
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from rheostat.infrastructure.topics import create_topic, delete_topics
+
+
+@dataclass
+class Feed:
+    """Sends a curve to a topic once it is told to."""
+
+    servers: str
+    curve: str
+    seed: int
+    topic: str = field(default_factory=lambda: f"rheostat-feed-{secrets.token_hex(6)}")
+    _process: "subprocess.Popen[bytes] | None" = None
+
+    def begin(self) -> None:
+        """Start to send."""
+        own = ["load", "run", self.curve, "--kafka", self.topic, "--servers", self.servers]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "rheostat", *own, "--seed", str(self.seed)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def end(self) -> None:
+        """Stop sending."""
+        if self._process:
+            self._process.send_signal(signal.SIGTERM)
+            self._process.wait()
+
+
+@contextmanager
+def feed(servers: str, curve: str, seed: int, partitions: int) -> Iterator[Feed]:
+    """Make the topic; on the way out end the sender and delete the topic."""
+    made = Feed(servers, curve, seed)
+    create_topic(servers, made.topic, partitions)
+    try:
+        yield made
+    finally:
+        made.end()
+        delete_topics(servers, [made.topic])

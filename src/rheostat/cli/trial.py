@@ -1,0 +1,145 @@
+"""`rheostat trial`: policies against each other and against Spark's own scaling, on real Spark."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rheostat.cli import apps, console, results, run, trial_report, world
+from rheostat.cli.contest import PEERS, Contest, Contestant, Result, contestant, read_result, run_one
+from rheostat.engines.spark.modes import check_mode
+from rheostat.model.errors import UserError
+from rheostat.policies.registry import build, split_top
+from rheostat.workloads import parse_curve
+
+ALL_PEERS = "static-min,static-peak,spark-dra,occupancy,joint,ds2"
+REFERENCE = "static-peak"
+RESULT = "result.json"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command(
+        "trial",
+        epilog="Example: rheostat trial --app wordcount --curve sine:high=90000:period=3m:duration=3m "
+        "--policies elysium --nodes 1:4",
+    )(_trial)
+
+
+def _trial(
+    app: Annotated[str, typer.Option("--app", "-a", help="A script, or one of `rheostat apps`.")],
+    curve: world.CurveOption,
+    policies: Annotated[
+        str, typer.Option("--policies", "-p", help="Who is tried: names, or name(parameter=value,...).")
+    ],
+    peers: Annotated[
+        str, typer.Option("--peers", help=f"Against whom; besides policies: {', '.join(PEERS)}.")
+    ] = ALL_PEERS,
+    repeat: Annotated[int, typer.Option("--repeat", min=1, max=100, help="Runs of each.")] = 1,
+    nodes: world.NodesOption = "1:4",
+    node: world.NodeOption = "cores=0.4,slots=2,memory_mb=1024",
+    mode: run.ModeOption = "microbatch",
+    trigger: Annotated[float, typer.Option("--trigger", help="Seconds between batches.")] = 3.0,
+    period: Annotated[float, typer.Option("--period", help="Seconds between decisions.")] = 5.0,
+    cooldown: Annotated[float, typer.Option("--cooldown", help="Least seconds between two changes.")] = 5.0,
+    warm_up: Annotated[float, typer.Option("--warm-up", help="First seconds that are not judged.")] = 20.0,
+    partitions: Annotated[
+        int, typer.Option("--partitions", min=1, max=64, help="Tasks that read the curve, or of the topic.")
+    ] = 4,
+    kafka: Annotated[
+        str | None,
+        typer.Option("--kafka", help="HOST:PORT of a broker: the load goes through a topic of it."),
+    ] = None,
+    seed: world.SeedOption = 0,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for journals, report and plot.")] = Path(
+        "trial"
+    ),
+) -> None:
+    """Run an application under a load once per contestant, each on a fresh cluster, and judge them.
+
+    What is in the folder from an earlier call with the same options is kept: it goes on where it stopped.
+    """
+    check_mode(mode, None)
+    parsed = parse_curve(curve)
+    if mode == "realtime" and kafka is None:
+        raise UserError("--mode realtime needs --kafka HOST:PORT; start a broker with `rheostat kafka up`")
+    if not 0 <= warm_up < parsed.duration_seconds - 1:
+        raise UserError(
+            f"--warm-up must be shorter than the curve, which takes {parsed.duration_seconds:g} s"
+        )
+    contest = Contest(
+        app=app,
+        script=apps.find(app),
+        curve=curve,
+        seed=seed,
+        nodes=world.bounds(nodes),
+        node=world.node_kind(node),
+        mode=mode,
+        trigger_seconds=run.positive("--trigger", trigger),
+        period_seconds=run.positive("--period", period, least=0.5),
+        cooldown_seconds=run.positive("--cooldown", cooldown, least=0.0),
+        warm_up_seconds=warm_up,
+        partitions=partitions,
+        kafka=kafka,
+    )
+    tried = _named(policies)
+    if not tried:
+        raise UserError("--policies names none; see `rheostat policies`")
+    names = list(dict.fromkeys([*tried, REFERENCE, *_named(peers)]))
+    for name in names:
+        if name not in PEERS:
+            build(name)
+    _prepare(out, contest)
+    found: list[Result] = []
+    with run.interruptible() as ending:
+        for number, one in _schedule(names, repeat):
+            found.append(_result(contest, one, number, out, f"{len(found) + 1} of {len(names) * repeat}"))
+    if found:
+        report = trial_report.make(contest, tried, found)
+        plots = results.draw(report.title, report.series, out, "trial")
+        (out / "trial.md").write_text(report.markdown(plots[0].name))
+        report.show()
+        console.out.print(f"\nreport: {out / 'trial.md'}, plot: {plots[0]}, journals: {out}", soft_wrap=True)
+    raise typer.Exit(ending.code)
+
+
+def _named(text: str) -> list[str]:
+    return [name.strip() for name in split_top(text) if name.strip()]
+
+
+def _schedule(names: list[str], repeat: int) -> Iterator[tuple[int, Contestant]]:
+    """Every contestant once per round; every second round in reverse, so that no place is an advantage."""
+    for number in range(1, repeat + 1):
+        for name in names if number % 2 else reversed(names):
+            yield number, contestant(name)
+
+
+def _prepare(out: Path, contest: Contest) -> None:
+    """A folder of this very contest, or a new one."""
+    results.make_folder(out)
+    about = out / "contest.json"
+    if about.exists():
+        if about.read_text() != contest.json():
+            raise UserError(f"{out} holds a trial with other options: choose another folder with --out")
+    elif any(out.iterdir()):
+        raise UserError(f"{out} is not empty and holds no trial: choose another folder with --out")
+    else:
+        about.write_text(contest.json())
+
+
+def _result(contest: Contest, one: Contestant, number: int, out: Path, place: str) -> Result:
+    folder = out / one.folder / str(number)
+    if (folder / RESULT).exists():
+        return read_result(folder / RESULT)
+    shutil.rmtree(folder, ignore_errors=True)
+    with console.err.status("") as status:
+        result = run_one(
+            contest, one, number, folder, lambda text: status.update(f"{place}: {one.name}: {text}")
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / RESULT).write_bytes(result.json())
+    shutil.rmtree(folder / "checkpoint", ignore_errors=True)
+    console.out.print(f"{place:>9}  {one.name:<24} {result.line()}", soft_wrap=True)
+    return result
