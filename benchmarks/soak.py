@@ -26,9 +26,9 @@ from rheostat.control.journal import MAX_BYTES
 from rheostat.infrastructure import kafka
 from rheostat.infrastructure.keeper import members
 
-LOW, HIGH, HALF_PERIOD_SECONDS = 20.0, 150.0, 60.0
+LOW, HIGH, HALF_PERIOD_SECONDS = 40.0, 500.0, 60.0
 ROUNDS = 40_000  # a row costs about a millisecond: the high load needs two nodes more than the low one
-NODE = "--node cores=0.2,slots=2,memory_mb=1024 --nodes 1:3 --trigger 5"
+NODE = "--node cores=0.35,slots=2,memory_mb=1024 --nodes 1:3 --trigger 5"
 POLICY = "--policy ds2 --period 5 --cooldown 15 --changes-per-hour 0"
 MOST_GROWTH = 0.01  # of the mean, per 10 minutes
 MB = 2**20

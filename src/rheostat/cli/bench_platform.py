@@ -92,7 +92,7 @@ def _bench_platform(
     capacity: dict[Setup, float] = {}
     with run.interruptible() as ending, console.progress() as start:
         for setup in setups:
-            capacity[setup] = _capacity(setup, given, seconds, start(f"executors-slots-tasks {setup.text}"))
+            capacity[setup] = capacity_of(setup, given, seconds, start(f"executors-slots-tasks {setup.text}"))
     if len(capacity) < len(setups):
         raise typer.Exit(ending.code)
     document = conclude(asked, capacity, given)
@@ -142,7 +142,7 @@ def conclude(asked: Sequence[Question], capacity: dict[Setup, float], cores: flo
     )
 
 
-def _capacity(setup: Setup, cores: float, seconds: float, advance: Callable[[float], None]) -> float:
+def capacity_of(setup: Setup, cores: float, seconds: float, advance: Callable[[float], None]) -> float:
     """Rows/s of a node under more load than it can serve."""
     seen: dict[int, Batch] = {}
     with TemporaryDirectory(prefix="rheostat-bench-") as folder:

@@ -92,11 +92,10 @@ def _trial(
         if name not in PEERS:
             build(name)
     _prepare(out, contest)
-    found: list[Result] = []
     with run.interruptible() as ending:
-        for number, one in _schedule(names, repeat):
-            found.append(_result(contest, one, number, out, f"{len(found) + 1} of {len(names) * repeat}"))
-    if found:
+        for place, (number, one) in enumerate(_schedule(names, repeat), 1):
+            _run(contest, one, number, out, f"{place} of {len(names) * repeat}")
+    if found := _results(out, names):
         report = trial_report.make(contest, tried, found)
         plots = results.draw(report.title, report.series, out, "trial")
         (out / "trial.md").write_text(report.markdown(plots[0].name))
@@ -129,10 +128,11 @@ def _prepare(out: Path, contest: Contest) -> None:
         about.write_text(contest.json())
 
 
-def _result(contest: Contest, one: Contestant, number: int, out: Path, place: str) -> Result:
+def _run(contest: Contest, one: Contestant, number: int, out: Path, place: str) -> None:
+    """Run a contestant, unless that was done."""
     folder = out / one.folder / str(number)
     if (folder / RESULT).exists():
-        return read_result(folder / RESULT)
+        return
     shutil.rmtree(folder, ignore_errors=True)
     with console.err.status("") as status:
         result = run_one(
@@ -142,4 +142,10 @@ def _result(contest: Contest, one: Contestant, number: int, out: Path, place: st
     (folder / RESULT).write_bytes(result.json())
     shutil.rmtree(folder / "checkpoint", ignore_errors=True)
     console.out.print(f"{place:>9}  {one.name:<24} {result.line()}", soft_wrap=True)
-    return result
+
+
+def _results(out: Path, names: list[str]) -> list[Result]:
+    """All that lies in the folder, those that were asked for first."""
+    found = [read_result(path) for path in sorted(out.glob(f"*/*/{RESULT}"))]
+    order = {name: place for place, name in enumerate(names)}
+    return sorted(found, key=lambda one: (order.get(one.contestant, len(order)), one.contestant, one.number))

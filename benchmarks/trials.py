@@ -1,0 +1,127 @@
+"""All trials of docs/trials.md: `python -m benchmarks.trials [--minutes N] [--out docs/trials.md]`.
+
+Takes about seven hours on two cores, in as many sittings as you like: what is done is kept in its folder. First
+every contestant once, then the tried policy against the two peers that bound it twice more. --show prints the
+commands.
+"""
+
+import argparse
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from rheostat.infrastructure import kafka
+
+SECONDS = 150
+POLICY = "multilevel"
+BOUND = "static-peak,spark-dra"
+ALL = "static-min,static-peak,spark-dra,occupancy,joint,ds2"
+REPEATS = 3
+CURVES = {
+    "stair": f"steps=4:duration={SECONDS}s",
+    "square": f"period={SECONDS // 2}s:duration={SECONDS}s",
+    "sine": f"period={SECONDS}s:duration={SECONDS}s",
+}
+# Application: rows/s at its lowest and highest, so that the peak keeps four nodes about three quarters busy.
+LOADS = {"wordcount": (20_000, 200_000), "topk": (10_000, 100_000), "ddos": (5_000, 50_000)}
+REAL_TIME = ("sentiment", (1_000, 10_000))
+BEGIN, END = "<!-- trials: begin -->", "<!-- trials: end -->"
+
+
+def trials(servers: str) -> Iterator[tuple[str, list[str]]]:
+    """The name and the options of each."""
+    for app, (low, high) in LOADS.items():
+        for shape, rest in CURVES.items():
+            yield f"{app}-{shape}", ["--app", app, "--curve", f"{shape}:low={low}:high={high}:{rest}", *NODES]
+    app, (low, high) = REAL_TIME
+    curve = f"sine:low={low}:high={high}:{CURVES['sine']}"
+    more = ["--mode", "realtime", "--kafka", servers, "--trigger", "5", "--partitions", "2"]
+    yield f"{app}-realtime", ["--app", app, "--curve", curve, *REAL_TIME_NODES, *more]
+
+
+NODES = ["--nodes", "1:4", "--node", "cores=0.35,slots=2,memory_mb=1024"]
+REAL_TIME_NODES = ["--nodes", "1:4", "--node", "cores=0.35,slots=6,memory_mb=1024"]
+
+
+def rounds() -> Iterator[tuple[str, int]]:
+    """Peers and repeats: everybody once before anybody twice."""
+    yield ALL, 1
+    for repeat in range(2, REPEATS + 1):
+        yield BOUND, repeat
+
+
+def command(options: list[str], peers: str, repeat: int, folder: Path) -> list[str]:
+    own = [
+        "--policies",
+        POLICY,
+        "--peers",
+        peers,
+        "--repeat",
+        str(repeat),
+        "--seed",
+        "1",
+        "--out",
+        str(folder),
+    ]
+    return ["trial", *options, *own]
+
+
+def run(arguments: list[str], until: float) -> None:
+    """Run a trial, and end it in order when the time is over."""
+    process = subprocess.Popen([sys.executable, "-m", "rheostat", *arguments])
+    try:
+        process.wait(max(1.0, until - time.monotonic()) if until < float("inf") else None)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+    finally:
+        process.wait()
+
+
+def document(folder: Path, out: Path, servers: str) -> None:
+    """Put every trial's report between the marks of the document, and its plot beside it."""
+    parts = []
+    for name, options in trials(servers):
+        report = folder / name / "trial.md"
+        if not report.exists():
+            continue
+        shutil.copy(folder / name / "trial.png", out.parent / "images" / f"trial-{name}.png")
+        text = report.read_text().replace("(trial.png)", f"(images/trial-{name}.png)")
+        shown = " ".join(f"'{o}'" if "(" in o else o for o in command(options, ALL, REPEATS, Path(name)))
+        text = re.sub(r"^# ", "## ", text)
+        parts.append(f"{text}\n    rheostat {shown.replace(servers, '127.0.0.1:9092')}\n")
+    before, _, rest = out.read_text().partition(BEGIN)
+    after = rest.partition(END)[2]
+    out.write_text(f"{before}{BEGIN}\n\n" + "\n".join(parts) + f"\n{END}{after}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="of this sitting")
+    parser.add_argument("--folder", type=Path, default=Path("trials"))
+    parser.add_argument("--out", type=Path, help="a document with the two marks")
+    parser.add_argument("--only", default="", help="trials whose name contains this")
+    parser.add_argument("--show", action="store_true", help="print the commands, run nothing")
+    asked = parser.parse_args()
+    if asked.show:
+        for name, options in trials("127.0.0.1:9092"):
+            print("rheostat", *command(options, ALL, REPEATS, asked.folder / name))
+        return 0
+    until = time.monotonic() + 60 * asked.minutes
+    with kafka.running(asked.folder / "broker") as broker:
+        for peers, repeat in rounds():
+            for name, options in trials(broker.servers):
+                if asked.only in name and time.monotonic() < until:
+                    print(f"== {name}, round {repeat}", flush=True)
+                    run(command(options, peers, repeat, asked.folder / name), until)
+        if asked.out:
+            document(asked.folder, asked.out, broker.servers)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

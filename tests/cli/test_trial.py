@@ -1,0 +1,202 @@
+"""The trial without Spark: who takes part, what is refused, how results are judged and kept."""
+
+from pathlib import Path
+
+import pytest
+
+from rheostat.cli import trial_report
+from rheostat.cli.contest import Contest, Result, contestant, read_result
+from rheostat.model.configuration import Bounds, NodeKind
+from rheostat.model.errors import FileError
+from tests.cli.commands import call, refused
+
+CONTEST = Contest(
+    app="wordcount",
+    script=Path("app.py"),
+    curve="sine:low=0:high=100:period=100:duration=100",
+    seed=1,
+    nodes=Bounds(1, 4),
+    node=NodeKind(cores=0.5, slots=2),
+    mode="microbatch",
+    trigger_seconds=2.0,
+    period_seconds=5.0,
+    cooldown_seconds=5.0,
+    warm_up_seconds=0.0,
+    partitions=4,
+)
+TRIAL = ("trial", "-a", "wordcount", "-c", "sine:duration=3m")
+
+
+def result(
+    name: str, number: int = 1, *, nodes: float = 4.0, lag: float = 5.0, served: float = 1.0
+) -> Result:
+    load = [50.0] * 50 + [100.0] * 50
+    return Result(
+        contestant=name,
+        number=number,
+        load=load,
+        throughput=[served * rows for rows in load],
+        lag=[lag] * 100,
+        nodes=[nodes] * 100,
+        instances=[2 * nodes] * 100,
+        work=[(50.0, 0.7), (100.0, 1.2)],
+        startups=[8.0],
+        changes=3,
+    )
+
+
+def checks(*results: Result) -> dict[str, trial_report.Check]:
+    report = trial_report.make(CONTEST, ["ours"], results)
+    return {check.what: check for check in report.checks}
+
+
+def test_a_policy_that_saves_enough_and_is_quick_enough_keeps_every_bound() -> None:
+    found = checks(result("ours", nodes=2.0), result("static-peak"), result("spark-dra", nodes=3.0, lag=4.0))
+    assert [check.kept for check in found.values()] == [True] * 5
+    assert found["fewer node-seconds than static-peak"].found == 0.5
+    assert found["fewer node-seconds than spark-dra"].found == pytest.approx(1 / 3)
+    assert found["p99 lag to spark-dra's"].found == 1.25
+    assert found["p99 lag in trigger + control period + node start-up"].found == pytest.approx(5 / 15)
+
+
+def test_each_bound_can_be_missed() -> None:
+    found = checks(
+        result("ours", nodes=3.0, lag=31.0, served=0.8),
+        result("static-peak"),
+        result("spark-dra", nodes=3.5, lag=20.0),
+    )
+    assert [check.kept for check in found.values()] == [False] * 5
+    assert found["throughput degradation"].cells[-1] == "RED"
+
+
+def test_ratios_are_taken_within_a_repeat_and_the_median_counts() -> None:
+    found = checks(
+        *(result("ours", number, nodes=nodes) for number, nodes in enumerate((1.0, 2.0, 2.0), 1)),
+        *(result("static-peak", number, nodes=nodes) for number, nodes in enumerate((4.0, 4.0, 8.0), 1)),
+    )
+    assert found["fewer node-seconds than static-peak"].found == 0.75
+
+
+def test_a_square_leaves_no_time_to_act_so_its_lag_is_not_bound() -> None:
+    square = trial_report.make(
+        Contest(**{**CONTEST.__dict__, "curve": "square:duration=100"}), ["ours"], [result("ours")]
+    )
+    assert [check.what for check in square.checks] == ["throughput degradation"]
+
+
+def test_the_oracle_needs_what_the_nodes_of_the_peak_used() -> None:
+    report = trial_report.make(CONTEST, ["ours"], [result("ours", nodes=4.0), result("static-peak")])
+    [measures] = report.measures["ours"]
+    assert measures.node_seconds_to_oracle == pytest.approx(
+        400 / (50 * 2 + 50 * 3)
+    )  # 0.7 and 1.2 cores of 0.5
+    assert measures.overshoot == pytest.approx(4 / 3 - 1)
+
+
+def test_the_report_shows_spread_bounds_and_who_did_not_run() -> None:
+    failed = Result("spark-dra", 1, failure="it died")
+    report = trial_report.make(
+        CONTEST,
+        ["ours"],
+        [result("ours", nodes=2.0), result("ours", 2, nodes=3.0), result("static-peak"), failed],
+    )
+    text = report.markdown("trial.png")
+    assert "| ours | 0.000 |" in text
+    assert "250 (200-300)" in text
+    assert "| spark-dra | did not run: it died |" in text
+    assert "| ours | fewer node-seconds than static-peak | 50% | at least 40% | ok |" in text
+    assert list(report.series) == ["ours", "static-peak"]
+    assert "did not run: it died" in failed.line()
+
+
+def test_who_takes_part() -> None:
+    given = Bounds(2, 6)
+    assert contestant("static-min").bounds(given) == Bounds(2, 2)
+    assert contestant("static-peak").bounds(given) == Bounds(6, 6)
+    assert contestant("spark-dra").allocated and contestant("spark-dra").bounds(given) == given
+    tried = contestant("ds2(restart_time=5)")
+    assert (tried.policy, tried.folder, tried.allocated) == (
+        "ds2(restart_time=5)",
+        "ds2-restart_time=5",
+        False,
+    )
+
+
+def test_results_are_kept(tmp_path: Path) -> None:
+    made, path = result("ours"), tmp_path / "result.json"
+    path.write_bytes(made.json())
+    assert read_result(path) == made
+    path.write_text('{"contestant": 3}')
+    with pytest.raises(FileError, match="is no result of a trial; delete it"):
+        read_result(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("-p", "nobody"), "nobody"),
+        (("-p", " "), "--policies names none"),
+        (("-p", "ds2", "--peers", "sparkdra"), "sparkdra"),
+        (("-p", "ds2", "--mode", "realtime"), "needs --kafka"),
+        (("-p", "ds2", "--warm-up", "180"), "--warm-up must be shorter than the curve"),
+        (("-p", "ds2", "--nodes", "4:1"), "--nodes"),
+        (("-p", "ds2", "--trigger", "0"), "--trigger"),
+        (("-p", "ds2", "-c", "wave"), "wave"),
+        (("-p", "ds2", "-a", "wordcont"), "wordcount"),
+    ],
+)
+def test_bad_options_are_refused_before_anything_is_made(
+    options: tuple[str, ...],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert said in refused(capsys, *TRIAL, *options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_of_another_trial_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("trial").mkdir()
+    Path("trial/notes.txt").write_text("mine")
+    assert "is not empty and holds no trial" in refused(capsys, *TRIAL, "-p", "ds2")
+    Path("trial/notes.txt").unlink()
+    Path("trial/contest.json").write_text(CONTEST.json())
+    assert "holds a trial with other options" in refused(capsys, *TRIAL, "-p", "ds2")
+
+
+def test_results_that_are_there_are_not_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    contest = Contest(**{**CONTEST.__dict__, "trigger_seconds": 3.0, "warm_up_seconds": 20.0})
+    for name in ("ds2", "static-peak"):
+        kept = Path("trial") / name / "1" / "result.json"
+        kept.parent.mkdir(parents=True)
+        kept.write_bytes(result(name, nodes=2.0 if name == "ds2" else 4.0).json())
+    Path("trial/contest.json").write_text(contest.json())
+    options = (
+        "-a",
+        "wordcount",
+        "-c",
+        CONTEST.curve,
+        "--seed",
+        "1",
+        "--node",
+        "cores=0.5,slots=2",
+        "--nodes",
+        "1:4",
+    )
+    assert call("trial", *options, "-p", "ds2", "--peers", "static-peak") == 0
+    told = capsys.readouterr().out
+    assert "fewer node-seconds than static-peak" in told and "50%" in told
+    assert Path("trial/trial.png").read_bytes().startswith(b"\x89PNG")
+    assert (
+        "![load, throughput, lag, instances and nodes over time](trial.png)"
+        in Path("trial/trial.md").read_text()
+    )

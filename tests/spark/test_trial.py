@@ -1,0 +1,67 @@
+"""A trial's runs and the benchmark procedure on real Spark; short, as their parts have their own tests."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rheostat.cli import apps
+from rheostat.cli.bench_platform import Setup, capacity_of
+from rheostat.cli.contest import Contest, contestant, run_one
+from rheostat.control.reading import JournalReader
+from rheostat.model.configuration import Bounds, NodeKind
+from tests.cli.commands import call
+
+LOAD = 150.0  # rows/s of 5.4 ms each: more than one node of half a core can do
+
+
+def test_sparks_dynamic_allocation_scales_by_itself_and_is_measured(tmp_path: Path) -> None:
+    contest = Contest(
+        app="linear",
+        script=apps.find("linear"),
+        curve=f"constant:rate={LOAD:g}:duration=40",
+        seed=0,
+        nodes=Bounds(1, 2),
+        node=NodeKind(cores=0.5, slots=2, memory_mb=1024),
+        mode="microbatch",
+        trigger_seconds=2.0,
+        period_seconds=5.0,
+        cooldown_seconds=0.0,
+        warm_up_seconds=0.0,
+        partitions=2,
+    )
+    said: list[str] = []
+    result = run_one(contest, contestant("spark-dra"), 1, tmp_path / "run", said.append)
+    assert result.failure == ""
+    assert (result.nodes[0], max(result.nodes)) == (1, 2)  # Spark asked for another executor, nobody else did
+    assert result.changes == 0
+    assert sum(result.load) == pytest.approx(40 * LOAD, rel=0.01)
+    assert 0 < sum(result.throughput) <= 40 * LOAD
+    assert max(result.lag) < 40
+    assert any("s left, 2 nodes" in text for text in said)
+    with JournalReader(tmp_path / "run" / "journal.sqlite") as journal:
+        assert journal.facts()["policy"] == "spark-dra"
+        assert {turn.plan.changes for turn in journal.turns()} == {False}
+
+
+def test_an_application_is_benchmarked_level_by_level(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    levels = ("--from", "10", "--to", "20", "--step", "10", "--hold", "15", "--period", "5", "--trigger", "2")
+    node = ("--node", "cores=1,slots=2,memory_mb=1024", "--nodes", "1:1", "--partitions", "2")
+    assert call("bench", "app", "linear", *levels, *node) == 0
+    told = capsys.readouterr().out
+    assert "10 rows/s: 1 node" in told and "20 rows/s: 1 node" in told
+    made = yaml.safe_load(Path("linear.map.yaml").read_text())
+    assert made["application"] == "linear"
+    assert [(level["load"], level["nodes"]) for level in made["levels"]] == [(20.0, 1)]
+    assert list(made["levels"][0]["parallelism"]) == ["source", "intermediate", "sink"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["linear.map.yaml"]
+
+
+def test_the_capacity_of_a_node_is_what_it_serves_when_it_is_flooded() -> None:
+    parts: list[float] = []
+    found = capacity_of(Setup(slots=2, executors=1, partitions=1), 1.0, 15.0, parts.append)
+    assert 20 < found < 185 * 1.5  # one core does 185 rows/s at the topology's costs, about
+    assert parts[-1] == 1.0
