@@ -1,8 +1,8 @@
 """All trials of docs/trials.md: `python -m benchmarks.trials [--minutes N] [--out docs/trials.md]`.
 
-Takes about seven hours on two cores, in as many sittings as you like: what is done is kept in its folder. First
-every contestant once, then the tried policy against the two peers that bound it twice more. --show prints the
-commands.
+Takes about seven hours on two cores, in as many sittings as you like: what is done is kept in its folder.
+First every contestant once, then the tried policy against the two peers that bound it, twice more. --show
+prints the commands.
 """
 
 import argparse
