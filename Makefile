@@ -34,4 +34,4 @@ $(READY): pyproject.toml
 	@touch $(READY)
 
 clean:
-	rm -rf .venv demo comparison .rheostat build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv demo comparison trial platform .rheostat build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
