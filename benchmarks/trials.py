@@ -91,9 +91,10 @@ def document(folder: Path, out: Path, servers: str) -> None:
             continue
         shutil.copy(folder / name / "trial.png", out.parent / "images" / f"trial-{name}.png")
         text = report.read_text().replace("(trial.png)", f"(images/trial-{name}.png)")
-        shown = " ".join(f"'{o}'" if "(" in o else o for o in command(options, ALL, REPEATS, Path(name)))
         text = re.sub(r"^# ", "## ", text)
-        parts.append(f"{text}\n    rheostat {shown.replace(servers, '127.0.0.1:9092')}\n")
+        lines = [" ".join(command(options, peers, repeat, Path(name))) for peers, repeat in rounds()]
+        shown = "\n".join(f"    rheostat {line.replace(servers, '127.0.0.1:9092')}" for line in lines)
+        parts.append(f"{text}\n{shown}\n")
     before, _, rest = out.read_text().partition(BEGIN)
     after = rest.partition(END)[2]
     out.write_text(f"{before}{BEGIN}\n\n" + "\n".join(parts) + f"\n{END}{after}")

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 import yaml
 
-from rheostat.analyze.levels import Level, PlatformDocument, load_map
+from rheostat.analyze.levels import Level, LevelDocument, PlatformDocument, load_map
 from rheostat.cli.bench_app import Discovered, judged, levels
 from rheostat.cli.bench_platform import Setup, conclude, questions
 from rheostat.cli.running import Order
 from rheostat.control.loop import Turn
+from rheostat.model.decision import Status
 from rheostat.model.documents import parse, read_document, write_document
 from rheostat.model.errors import FileError, RheostatError, UserError
 from rheostat.policies.discovery import Discovery
@@ -33,12 +34,20 @@ class _Turn:
     vetoes: tuple[str, ...] = ()
     reason: str = "all is well"
     parallelism: dict[str, int] = field(default_factory=lambda: {"split": 4})
+    status: Status = Status.UNCHANGED
+    total_load: float = 450.0
+    outcome: Any = None
+    observation: Any = None
     plan: Any = None
     evaluation: Any = None
 
     def __post_init__(self) -> None:
-        self.plan = self.evaluation = self.current = self
+        self.plan = self.evaluation = self.current = self.outcome = self.observation = self
         self.operators = {"split": self}
+
+
+def level(load: float, split: int, nodes: int, offered: float | None = None) -> LevelDocument:
+    return LevelDocument(load=load, parallelism={"split": split}, nodes=nodes, offered=offered)
 
 
 def turns(*given: _Turn) -> list[Turn]:
@@ -54,11 +63,12 @@ def test_levels_rise_to_the_last_one() -> None:
 
 
 def test_a_level_is_served_by_what_its_last_look_saw_healthy() -> None:
-    assert judged(500, turns(_Turn(health=0.5, changes=True), _Turn()), ORDER) == Level(500, {"split": 4}, 2)
+    assert judged(500, turns(_Turn(health=0.5, changes=True), _Turn()), ORDER) == level(450, 4, 2, 500)
     assert judged(500, turns(_Turn(), _Turn(missing=("load",))), ORDER).nodes == 2
     for looks, why in (
         ([], "nothing was measured"),
         ([_Turn(), _Turn(health=0.5, changes=True)], "still being scaled"),
+        ([_Turn(changes=True, status=Status.FAILED, reason="no room")], "500 rows/s: no room"),
         (
             [_Turn(health=0.5, vetoes=("at most 2 nodes",))],
             r"split is congested \(health 0.50\) on 2 nodes: at most",
@@ -71,14 +81,14 @@ def test_a_level_is_served_by_what_its_last_look_saw_healthy() -> None:
 def test_a_map_grows_resumes_and_is_what_multilevel_reads(tmp_path: Path) -> None:
     path = tmp_path / "maps" / "app.map.yaml"
     found = Discovered.open(path, "app", MADE)
-    assert found.reached == 0.0 and not path.exists()
-    found.add(Level(1000, {"split": 1}, 1))
-    found.add(Level(2000, {"split": 1}, 1))  # needs no more: one level, with a higher limit
-    found.add(Level(3000, {"split": 3}, 2))
+    assert found.offered == 0.0 and not path.exists()
+    found.add(level(1000, 1, 1))
+    found.add(level(2000, 1, 1))  # needs no more: one level, with a higher limit
+    found.add(level(3000, 3, 2, 3300))  # its source made fewer rows of what was offered
     assert load_map(path) == (Level(2000, {"split": 1}, 1), Level(3000, {"split": 3}, 2))
     build(f"multilevel(map={path})")
     again = Discovered.open(path, "app", MADE)
-    assert again.reached == 3000
+    assert again.offered == 3300
     with pytest.raises(UserError, match="made with other options"):
         Discovered.open(path, "app", {**MADE, "mode": "realtime"})
     assert [file.name for file in path.parent.iterdir()] == ["app.map.yaml"]
@@ -124,6 +134,8 @@ def test_a_platform_file_that_makes_no_sense_is_refused(tmp_path: Path) -> None:
             ("app", "ddos", "--from", "1", "--to", "9", "--step", "1", "--platform", "none"),
             "none: cannot be read",
         ),
+        (("app", "ddos", "--from", "1", "--to", "10", "--step", "inf"), "--step above 0"),
+        (("app", "no.py", "--from", "1", "--to", "10", "--step", "1"), "there is no such script"),
         (("platform", "--seconds", "1"), "--seconds must be at least 10"),
         (("platform", "--cores", "0"), "--cores must be at least"),
     ],
@@ -144,8 +156,9 @@ def test_a_map_that_is_complete_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    made = {"node": "cores=1", "mode": "microbatch", "trigger": "3", "containers": "slot+node"}
-    Discovered.open(Path("ddos.map.yaml"), "ddos", made).add(Level(9000, {"parse": 2}, 1))
+    made = {"node": "cores=1", "mode": "microbatch", "trigger": "3", "partitions": "4"}
+    made |= {"containers": "slot+node", "health": "0.9"}
+    Discovered.open(Path("ddos.map.yaml"), "ddos", made).add(level(9000, 2, 1))
     options = ("ddos", "--from", "1000", "--to", "9000", "--step", "1000", "--node", "cores=1")
     assert call("bench", "app", *options) == 0
     told = capsys.readouterr().out

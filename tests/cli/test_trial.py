@@ -1,5 +1,6 @@
 """The trial without Spark: who takes part, what is refused, how results are judged and kept."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -79,9 +80,14 @@ def test_ratios_are_taken_within_a_repeat_and_the_median_counts() -> None:
 
 def test_a_square_leaves_no_time_to_act_so_its_lag_is_not_bound() -> None:
     square = trial_report.make(
-        Contest(**{**CONTEST.__dict__, "curve": "square:duration=100"}), ["ours"], [result("ours")]
+        Contest(**{**CONTEST.__dict__, "curve": "square:duration=100"}),
+        ["ours"],
+        [result("ours"), result("static-peak")],
     )
-    assert [check.what for check in square.checks] == ["throughput degradation"]
+    assert [check.what for check in square.checks] == [
+        "fewer node-seconds than static-peak",
+        "throughput degradation",
+    ]
 
 
 def test_the_oracle_needs_what_the_nodes_of_the_peak_used() -> None:
@@ -100,11 +106,12 @@ def test_the_report_shows_spread_bounds_and_who_did_not_run() -> None:
         ["ours"],
         [result("ours", nodes=2.0), result("ours", 2, nodes=3.0), result("static-peak"), failed],
     )
-    text = report.markdown("trial.png")
-    assert "| ours | 0.000 |" in text
+    text = report.markdown(["trial.png"])
+    assert "| ours | 2 | 0.000 |" in text
     assert "250 (200-300)" in text
-    assert "| spark-dra | did not run: it died |" in text
+    assert "| spark-dra | 0 | did not run: it died |" in text
     assert "| ours | fewer node-seconds than static-peak | 50% | at least 40% | ok |" in text
+    assert "| ours | fewer node-seconds than spark-dra | no run | at least 25% | **RED** |" in text
     assert list(report.series) == ["ours", "static-peak"]
     assert "did not run: it died" in failed.line()
 
@@ -115,11 +122,9 @@ def test_who_takes_part() -> None:
     assert contestant("static-peak").bounds(given) == Bounds(6, 6)
     assert contestant("spark-dra").allocated and contestant("spark-dra").bounds(given) == given
     tried = contestant("ds2(restart_time=5)")
-    assert (tried.policy, tried.folder, tried.allocated) == (
-        "ds2(restart_time=5)",
-        "ds2-restart_time=5",
-        False,
-    )
+    assert (tried.policy, tried.allocated) == ("ds2(restart_time=5)", False)
+    assert re.fullmatch(r"ds2-restart_time=5-[0-9a-f]{6}", tried.folder)
+    assert contestant("ds2 (restart_time=5)").folder != tried.folder
 
 
 def test_results_are_kept(tmp_path: Path) -> None:
@@ -143,6 +148,8 @@ def test_results_are_kept(tmp_path: Path) -> None:
         (("-p", "ds2", "--trigger", "0"), "--trigger"),
         (("-p", "ds2", "-c", "wave"), "wave"),
         (("-p", "ds2", "-a", "wordcont"), "wordcount"),
+        (("-p", "ds2", "-a", "none.py"), "there is no such script"),
+        (("-p", "ds2", "--mode", "realtime", "--kafka", "127.0.0.1:1", "--trigger", "3"), "5"),
     ],
 )
 def test_bad_options_are_refused_before_anything_is_made(

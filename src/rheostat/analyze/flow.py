@@ -25,10 +25,10 @@ class Count:
         return Count(at, rows)
 
     @staticmethod
-    def of_curve(curve: Curve, seed: int, begins: float) -> "Count":
-        """What a curve brings from a moment on."""
-        rates = sample(curve, 1.0, seed)
-        return Count(begins + np.arange(len(rates) + 1.0), np.concatenate([[0.0], np.cumsum(rates)]))
+    def of_curve(curve: Curve, seed: int, begins: float, per_second: int = 1) -> "Count":
+        """What a curve brings from a moment on, in so many ticks a second."""
+        rows = np.cumsum(sample(curve, 1 / per_second, seed)) / per_second
+        return Count(begins + np.arange(len(rows) + 1) / per_second, np.concatenate([[0.0], rows]))
 
     def by(self, times: Floats, *, in_steps: bool = False) -> Floats:
         """Rows up to each of these moments; in steps: a lot counts when it is there, not on its way."""

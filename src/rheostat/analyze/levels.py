@@ -32,6 +32,9 @@ class LevelDocument(Document):
     load: float = Field(gt=0)
     parallelism: dict[str, Annotated[int, Field(ge=1)]]
     nodes: int = Field(ge=1)
+    offered: float | None = Field(
+        default=None, gt=0
+    )  # rows/s of the curve, where its source made others of them
 
 
 class MapDocument(Document):

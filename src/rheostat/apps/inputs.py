@@ -15,7 +15,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from rheostat.apps.load import LiveStream, flood, stream
 from rheostat.engines.spark import host
-from rheostat.engines.spark.application import Load, Transform, Write
+from rheostat.engines.spark.application import Application, Rows, Transform, Write
 from rheostat.model.errors import UserError
 
 MOST_PARTITIONS = 64
@@ -34,9 +34,12 @@ class Input:
     wait: bool = False  # the operators of a modelled topology wait instead of computing
     flood: int = 0  # rows in every batch, one batch after the other; 0: the curve
 
-    def source(self, made: Transform = lambda rows: rows) -> Load:
+    def read(self, app: Application, name: str, made: Transform = lambda rows: rows) -> Rows:
         """Numbers, and what is made of them, as a source of an application."""
-        return lambda spark: made(self.numbers(spark))
+        tasks = 1 if is_real_time() else self.partitions  # of a topic: as many as it has partitions
+        return app.source(
+            name, lambda spark: made(self.numbers(spark)), parallelism=tasks, arrived=self.arrived
+        )
 
     def sink(self, mode: str = "update", folder: str = "results") -> Write:
         """Results go to a folder of JSON per batch; else nowhere."""

@@ -24,7 +24,7 @@ def modelled(topology: Topology, given: Input) -> Application:
         operator = topology.operator(name)
         made = _made(topology, operator, wait=given.wait)
         if name in topology.sources:
-            rows = app.source(name, given.source(_share_of(topology, name, made)))
+            rows = given.read(app, name, _share_of(topology, name, made))
         else:
             first, *others = flows[name]
             rows = first.merge(*others).operator(

@@ -4,16 +4,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 
-from rheostat.analyze.levels import Level, LevelDocument, MapDocument, load_containers
+from rheostat.analyze.levels import LevelDocument, MapDocument, load_containers
 from rheostat.cli import apps, console, results, run, world
-from rheostat.cli.running import Order
+from rheostat.cli.running import Order, check_script
 from rheostat.control.loop import Turn
-from rheostat.engines.spark.modes import check_mode
+from rheostat.model.decision import Status
 from rheostat.model.documents import parse, read_document, write_document
 from rheostat.model.errors import RheostatError, UserError
 from rheostat.policies.discovery import Discovery
@@ -40,7 +41,7 @@ def _bench_app(
     nodes: world.NodesOption = "1:4",
     node: world.NodeOption = "cores=0.4,slots=2,memory_mb=1024",
     mode: run.ModeOption = "microbatch",
-    trigger: Annotated[float, typer.Option("--trigger", help="Seconds between batches.")] = 3.0,
+    trigger: run.TriggerOption = None,
     period: Annotated[float, typer.Option("--period", help="Seconds between looks.")] = 10.0,
     platform: Annotated[
         Path | None, typer.Option("--platform", help="What `rheostat bench platform` wrote.")
@@ -58,11 +59,13 @@ def _bench_app(
 
     A map that was begun is continued: give the same options again.
     """
-    check_mode(mode, None)
+    trigger_seconds = run.trigger_of(mode, trigger)
+    asked = levels(first, last, step)
     every = run.positive("--period", period, least=0.5)
     held = run.positive("--hold", hold, least=LOOKS * every)
     containers = load_containers(platform) if platform else "slot+node"
     name, script = Path(app).stem, apps.find(app)
+    check_script(script)
     order = Order(
         name=name,
         script=script,
@@ -73,12 +76,19 @@ def _bench_app(
         mode=mode,
         kind=world.node_kind(node),
         bounds=world.bounds(nodes),
-        trigger_seconds=run.positive("--trigger", trigger),
+        trigger_seconds=trigger_seconds,
         seed=seed,
     )
-    made = {"node": node, "mode": mode, "trigger": f"{trigger:g}", "containers": containers}
+    made = {
+        "node": node,
+        "mode": mode,
+        "trigger": f"{trigger_seconds:g}",
+        "partitions": str(partitions),
+        "containers": containers,
+        "health": f"{min_health:g}",
+    }
     found = Discovered.open(out or Path(f"{name}.map.yaml"), name, made)
-    loads = [load for load in levels(first, last, step) if load > found.reached * (1 + 1e-9)]
+    loads = [load for load in asked if load > found.offered * (1 + 1e-9)]
     try:
         code = _climb(found, loads, held, order) if loads else 0
     finally:
@@ -92,7 +102,7 @@ def levels(first: float, last: float, step: float) -> list[float]:
     >>> levels(1000, 3000, 1000)
     [1000.0, 2000.0, 3000.0]
     """
-    if not (0 < first <= last <= 1e9 and step > 0):
+    if not (0 < first <= last <= 1e9 and 0 < step <= 1e9):
         asked = f"{first:g}, {last:g}, {step:g}"
         raise UserError(f"--from must be above 0, --to not below it, --step above 0, not {asked}")
     count = math.floor((last - first) / step + 1e-9) + 1
@@ -108,7 +118,7 @@ class Discovered:
     path: Path
     application: str
     made: dict[str, str]
-    levels: list[Level]
+    levels: list[LevelDocument]
 
     @classmethod
     def open(cls, path: Path, application: str, made: dict[str, str]) -> "Discovered":
@@ -119,26 +129,21 @@ class Discovered:
         stated = parse(MapDocument, read_document(path), path)
         if (stated.application, stated.made) != (application, made):
             raise UserError(f"{path} was made with other options: give another --out, or delete it")
-        return cls(
-            path, application, made, [Level(one.load, one.parallelism, one.nodes) for one in stated.levels]
-        )
+        return cls(path, application, made, list(stated.levels))
 
     @property
-    def reached(self) -> float:
-        """The highest load that is known to be served."""
-        return self.levels[-1].load if self.levels else 0.0
+    def offered(self) -> float:
+        """The highest rate of a curve that is known to be served."""
+        return (self.levels[-1].offered or self.levels[-1].load) if self.levels else 0.0
 
-    def add(self, level: Level) -> None:
+    def add(self, level: LevelDocument) -> None:
         """Keep a level; one that needs no more than the level before it raises that one's limit."""
         last = self.levels[-1] if self.levels else None
-        if last and (dict(last.parallelism), last.nodes) == (dict(level.parallelism), level.nodes):
+        if last and (last.parallelism, last.nodes) == (level.parallelism, level.nodes):
             self.levels.pop()
         self.levels.append(level)
-        stated = [
-            LevelDocument(load=one.load, parallelism=dict(one.parallelism), nodes=one.nodes)
-            for one in self.levels
-        ]
-        write_document(self.path, MapDocument(application=self.application, made=self.made, levels=stated))
+        made = MapDocument(application=self.application, made=self.made, levels=self.levels)
+        write_document(self.path, made)
 
     def show(self) -> None:
         """Print it, and what to do with it."""
@@ -192,13 +197,15 @@ def rising(loads: Sequence[float], held: float) -> str:
     return "\n".join(lines) + "\n"
 
 
-def judged(load: float, turns: Sequence[Turn], order: Order) -> Level:
+def judged(load: float, turns: Sequence[Turn], order: Order) -> LevelDocument:
     """The configuration that served a level, or why none did."""
     looks = [turn for turn in turns if not turn.evaluation.missing]
     if not looks:
         raise RheostatError(f"{load:,.0f} rows/s: nothing was measured; give a longer --hold")
     last, least = looks[-1], getattr(order.policy, "minHealth", 0.9)
     slow = [name for name, judged in last.evaluation.operators.items() if judged.health < least]
+    if last.outcome.status is Status.FAILED:
+        raise RheostatError(f"{load:,.0f} rows/s: {last.outcome.reason}")
     if last.plan.changes:
         raise RheostatError(
             f"{load:,.0f} rows/s: it was still being scaled when its time was over; give a longer --hold"
@@ -209,9 +216,13 @@ def judged(load: float, turns: Sequence[Turn], order: Order) -> Level:
             f"{load:,.0f} rows/s: {slow[0]} is congested (health {health:.2f}) on {last.plan.current.nodes} "
             f"nodes: {'; '.join(last.plan.vetoes) or last.plan.reason}"
         )
-    return Level(load, dict(last.plan.current.parallelism), last.plan.current.nodes)
+    measured = median(turn.observation.total_load or 0.0 for turn in looks)
+    current = last.plan.current
+    return LevelDocument(
+        load=round(measured, 1), parallelism=dict(current.parallelism), nodes=current.nodes, offered=load
+    )
 
 
-def _words(level: Level) -> str:
+def _words(level: LevelDocument) -> str:
     counts = ", ".join(f"{name} {count}" for name, count in level.parallelism.items())
     return f"{console.count(level.nodes, 'node')}, {counts}"

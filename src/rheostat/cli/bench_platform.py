@@ -19,7 +19,7 @@ from rheostat.model.errors import FileError, RheostatError
 from rheostat.model.topology_file import find_topology
 from rheostat.policies.registry import build
 
-APP, TRIGGER_SECONDS, MEMORY_MB = "linear", 0.1, 1536.0
+APP, TRIGGER_SECONDS, MEMORY_MB = "linear", 0.1, 3200.0
 LOOK_SECONDS = 1.0
 FACTORS = (1, 2, 4)
 MATTERS = 0.05  # a container that brings less than this part more brings nothing

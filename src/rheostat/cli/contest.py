@@ -1,9 +1,10 @@
 """One run of a trial: an application under a load, scaled by a policy, by Spark itself, or not at all."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from threading import Event, Thread
 
@@ -24,7 +25,9 @@ from rheostat.model.errors import FileError, RheostatError, UserError
 from rheostat.policies.registry import build
 from rheostat.workloads import parse_curve
 
-PEERS = ("static-min", "static-peak", "spark-dra")  # besides policies
+PEERS = ("static-min", "static-peak", "spark-dra", "spark-dra-quick")  # besides policies
+QUICK_SECONDS = 10  # after which an idle executor goes, where Spark is tuned to short days
+SENT_SECONDS = 30.0  # for the first row to reach its topic
 BILL_SECONDS = 0.25
 
 
@@ -64,12 +67,14 @@ class Contestant:
     name: str
     policy: str
     allocated: bool = False  # by Spark's dynamic allocation
+    settings: Mapping[str, str] = field(default_factory=dict)
     nodes: str = "all"  # or "min", "max": as many, always
 
     @property
     def folder(self) -> str:
-        """A name for its files."""
-        return re.sub(r"[^\w.=-]+", "-", self.name).strip("-")
+        """A name for its files, which no other has."""
+        plain = re.sub(r"[^\w.=-]+", "-", self.name).strip("-")[:80]
+        return plain if plain == self.name else f"{plain}-{sha256(self.name.encode()).hexdigest()[:6]}"
 
     def bounds(self, given: Bounds) -> Bounds:
         """Between how many nodes it may choose."""
@@ -93,6 +98,7 @@ class Result:
     changes: int = 0
     failed: int = 0
     failure: str = ""  # why it did not run
+    refused: bool = False  # as a mistake of the user's
 
     @property
     def series(self) -> Series:
@@ -128,8 +134,9 @@ def read_result(path: Path) -> Result:
 
 def contestant(name: str) -> Contestant:
     """Who is meant by a name: one of the peers, or a policy."""
-    if name == "spark-dra":
-        return Contestant(name, "static", allocated=True)
+    if name.startswith("spark-dra") and name in PEERS:
+        quick = {"spark.dynamicAllocation.executorIdleTimeout": f"{QUICK_SECONDS}s"}
+        return Contestant(name, "static", allocated=True, settings=quick if name != "spark-dra" else {})
     if name in PEERS:
         return Contestant(name, "static", nodes="min" if name == "static-min" else "max")
     return Contestant(name, name)
@@ -142,10 +149,8 @@ def run_one(
     try:
         with _input(contest) as sent:
             return _run(contest, one, number, _order(contest, one, folder, sent), sent, say)
-    except UserError:
-        raise
     except RheostatError as error:
-        return Result(one.name, number, failure=str(error))
+        return Result(one.name, number, failure=str(error), refused=isinstance(error, UserError))
 
 
 def _input(contest: Contest) -> AbstractContextManager[Feed | None]:
@@ -173,13 +178,15 @@ def _order(contest: Contest, one: Contestant, folder: Path, sent: Feed | None) -
         kafka=contest.kafka,
         allocated=one.allocated,
         seed=contest.seed,
-        settings=_allocation(contest) if one.allocated else {},
+        settings={**_allocation(contest), **one.settings} if one.allocated else {},
         facts={"curve": contest.curve, "seed": contest.seed},
     )
 
 
 def _allocation(contest: Contest) -> dict[str, str]:
     """Spark's dynamic allocation with its defaults; without shuffle tracking it does not start here."""
+    if contest.node.executors > 1:
+        raise UserError("spark-dra would spread the executors of a node over others: give it executors=1")
     low, high = (n * contest.node.executors for n in (contest.nodes.min_nodes, contest.nodes.max_nodes))
     return {
         "spark.dynamicAllocation.enabled": "true",
@@ -207,26 +214,33 @@ def _run(
 
     turns: list[Turn] = []
     with started(order, say, tick) as running:
+        if len(running.engine.topology.sources) > 1:
+            raise UserError(f"{contest.app} has several sources: a trial counts the rows of one")
         if sent:
             sent.begin()
-        now = running.clock.now()
-        with _Books(running, now + contest.seconds) as book:
+        with _Books(running, contest) as book:
             books.append(book)
-            for turn in running.turns(now + contest.seconds):
-                turns.append(turn)
-        return _judged(contest, one.name, number, book, turns, from_topic=sent is not None)
+            if sent:
+                book.wait_for_arrivals()
+            book.ends_at = running.clock.now() + contest.seconds
+            turns += running.turns(book.ends_at)
+        if sent:
+            sent.check()
+        return _judged(contest, one.name, number, book, turns)
 
 
 class _Books:
     """Notes what a run does and what it pays for, also while its controller waits for a node."""
 
-    def __init__(self, running: Running, ends_at: float) -> None:
+    def __init__(self, running: Running, contest: Contest) -> None:
         self.engine: SparkEngine = running.engine
-        self.ends_at, self._clock = ends_at, running.clock
+        self.contest, self.ends_at, self._clock = contest, float("inf"), running.clock
+        self.began_at, self.folder = running.clock.began_at, running.order.folder
         self.paid: list[tuple[float, int, int]] = []  # when: nodes, nodes with executors that are ready
         self.instances: list[tuple[float, float]] = []
-        self.done: list[tuple[float, float]] = []
-        self._seen: dict[str, int] = {}
+        self.done: list[tuple[float, float]] = []  # when: what Spark has read and done with
+        self.arrived: dict[float, float] = {}  # where a topic tells
+        self._last = -1
         self._over = Event()
         self._thread = Thread(target=self._bill, name="bill", daemon=True)
 
@@ -234,10 +248,19 @@ class _Books:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.write(lambda _: None)
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._over.set()
         self._thread.join()
+        if kind is None:
+            self.write(lambda _: None)
+
+    def wait_for_arrivals(self) -> None:
+        """Until the topic has its first rows."""
+        until = self._clock.now() + SENT_SECONDS
+        while len(set(self.arrived.values())) < 2:
+            if self._clock.now() > until:
+                raise RheostatError(f"no row reached its topic within {SENT_SECONDS:g} s")
+            self._clock.sleep(0.2)
 
     def _bill(self) -> None:
         machines = self.engine.machines
@@ -251,38 +274,52 @@ class _Books:
         now, monitor = self._clock.now(), self.engine.monitor
         if not self.engine.doing:
             self.engine.poll()
-        first = next(iter(monitor.queries))
+        query = next(iter(monitor.queries.values()))
         for batch in monitor.recent:
-            if batch.query == first and batch.number > self._seen.get(first, -1):
-                self._seen[first] = batch.number
+            if batch.query == query.name and batch.number > self._last:
+                if 0 <= self._last < batch.number - 1:
+                    raise RheostatError(f"batch {batch.number - 1} was not heard of: its driver died")
                 before = self.done[-1][1] if self.done else 0.0
-                if not self.done:
-                    self.done.append((batch.started, 0.0))
-                self.done.append((batch.finished, before + batch.input_rows))
+                self.done += [(batch.started, before), (batch.finished, before + batch.read_rows)]
+                self._last = batch.number
+        self.arrived |= dict(query.ledger.arrivals)
         self.instances.append((now, float(self.engine.configuration.instances)))
         seen = monitor.peek(now, self.engine.topology)
         behind = "" if seen.lag_seconds is None else f", lag {seen.lag_seconds:.1f} s"
         say(f"{max(0.0, self.ends_at - now):.0f} s left, {self.engine.configuration.nodes} nodes{behind}")
 
-    def arrivals(self) -> list[tuple[float, float]]:
-        """What a topic was offered by when."""
-        return next(iter(self.engine.monitor.queries.values())).ledger.arrivals
+    def counts(self) -> tuple[Count, Count]:
+        """Rows that arrived, and rows that are done, both as the load counts them."""
+        done = Count.of(self.done)
+        if self.contest.kafka:
+            arrived = Count.of(sorted(self.arrived.items()))
+            return replace(arrived, rows=arrived.rows - arrived.rows[0]), done
+        ticks = Count.of_curve(
+            parse_curve(self.contest.curve), self.contest.seed, self._source_began(), self.contest.partitions
+        )
+        read = np.minimum(done.rows, len(ticks.rows) - 1).astype(int)  # the rate source counts ticks
+        return ticks, Count(done.at, ticks.rows[read])
+
+    def _source_began(self) -> float:
+        """When the rate source began to count, as it noted in its checkpoint."""
+        for path in (self.folder / "checkpoint").glob("**/sources/0/0"):
+            noted = path.read_text().splitlines()[-1]
+            if noted.isdigit():
+                return int(noted) / 1000 - self.began_at
+        raise RheostatError("the checkpoint does not tell when the load began")
 
 
-def _judged(
-    contest: Contest, name: str, number: int, book: _Books, turns: list[Turn], *, from_topic: bool
-) -> Result:
+def _judged(contest: Contest, name: str, number: int, book: _Books, turns: list[Turn]) -> Result:
     """From what was noted to a result: the load as it was offered, what was done of it, and when."""
-    if len(book.done) < 3:
-        raise RheostatError("no batch ended")
-    done = Count.of(book.done)
-    if from_topic:
-        arrived = Count.of(book.arrivals())
-        begins = float(arrived.at[np.argmax(arrived.rows > arrived.rows[0])])
-    else:
-        begins = float(done.at[0])
-        arrived = Count.of_curve(parse_curve(contest.curve), contest.seed, begins)
+    if len(book.done) < 4 or not book.paid:
+        raise RheostatError("too few batches ended")
+    arrived, done = book.counts()
+    begins = float(arrived.at[np.argmax(arrived.rows > 0) - 1])
     times = begins + np.arange(contest.warm_up_seconds, contest.seconds) + 1.0
+    if contest.mode == "realtime":  # what is done is known when a batch ends
+        times = times[times <= done.at[-1]]
+    if not len(times):
+        raise RheostatError("no batch ended after the warm-up")
     paid_at, paid, serving = np.array(book.paid, dtype=np.float64).T
     return Result(
         contestant=name,

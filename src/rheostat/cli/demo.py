@@ -27,7 +27,6 @@ KINDS = {
     "microbatch": NodeKind(cores=0.5, slots=2, memory_mb=1024.0),
     "realtime": NodeKind(cores=0.5, slots=4, memory_mb=1024.0),  # every instance holds a slot
 }
-TRIGGERS = {"microbatch": 3.0, "realtime": 5.0}
 
 
 def register(app: typer.Typer) -> None:
@@ -75,7 +74,7 @@ def _order(mode: str, policy: str, duration: float, seed: int, out: Path) -> Ord
         kind=KINDS[mode],
         bounds=Bounds(1, MOST_NODES),
         guards=Guards(cooldown_seconds=COOLDOWN_SECONDS, rescale_above=run.RESCALE_ABOVE),
-        trigger_seconds=TRIGGERS[mode],
+        trigger_seconds=run.TRIGGERS[mode],
         seed=seed,
         facts={"curve": curve, "seed": seed},
     )

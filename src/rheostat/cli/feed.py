@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from rheostat.infrastructure.topics import create_topic, delete_topics
+from rheostat.model.errors import RheostatError
 
 
 @dataclass
@@ -30,6 +31,11 @@ class Feed:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+
+    def check(self) -> None:
+        """Refuse to go on with a sender that failed."""
+        if self._process and self._process.poll():
+            raise RheostatError(f"the sender of the load ended with exit code {self._process.returncode}")
 
     def end(self) -> None:
         """Stop sending."""

@@ -27,6 +27,11 @@ DEFAULT_COOLDOWN_SECONDS = 30.0
 DEFAULT_CHANGES_PER_HOUR = 60
 RESCALE_ABOVE = 0.9  # utilisation that justifies to stop a stream and rewrite its state
 
+TRIGGERS = {"microbatch": 3.0, "realtime": 5.0}  # seconds, of the commands that choose one
+
+TriggerOption = Annotated[
+    float | None, typer.Option("--trigger", help="Seconds between batches; else 3, in Real-Time Mode 5.")
+]
 ModeOption = Annotated[str, typer.Option("--mode", "-m", help="microbatch or realtime.")]
 
 
@@ -122,6 +127,14 @@ def _run(
 def paced(policy: Policy, period: float) -> Policy:
     """The policy, asked as often as the user wants."""
     return replace(policy, period_seconds=positive("--period", period, least=0.5))
+
+
+def trigger_of(mode: str, given: float | None) -> float:
+    """The trigger interval of a command that chooses one."""
+    check_mode(mode, None)
+    seconds = TRIGGERS[mode] if given is None else positive("--trigger", given)
+    check_mode(mode, seconds)
+    return seconds
 
 
 def positive(option: str, value: float, least: float = 0.001) -> float:

@@ -89,7 +89,7 @@ def started(
     """Start everything; on the way out end the application between two batches, then the nodes."""
     java_version()
     spark_home()
-    _check_script(order.script)
+    check_script(order.script)
     if order.master and not order.resume:
         _check_listens("Spark Master", order.master)
     if order.kafka:
@@ -221,7 +221,7 @@ def _facts(order: Order, engine: SparkEngine, began_at: float) -> dict[str, Any]
     }
 
 
-def _check_script(script: Path) -> None:
+def check_script(script: Path) -> None:
     """A script that cannot be read, or is no Python, is refused before anything starts."""
     try:
         with warnings.catch_warnings(action="ignore"):

@@ -9,14 +9,14 @@ import typer
 
 from rheostat.cli import apps, console, results, run, trial_report, world
 from rheostat.cli.contest import PEERS, Contest, Contestant, Result, contestant, read_result, run_one
-from rheostat.engines.spark.modes import check_mode
+from rheostat.cli.running import check_script
 from rheostat.model.errors import UserError
 from rheostat.policies.registry import build, split_top
 from rheostat.workloads import parse_curve
 
 ALL_PEERS = "static-min,static-peak,spark-dra,occupancy,joint,ds2"
 REFERENCE = "static-peak"
-RESULT = "result.json"
+RESULT, ABOUT = "result.json", "contest.json"
 
 
 def register(app: typer.Typer) -> None:
@@ -41,7 +41,7 @@ def _trial(
     nodes: world.NodesOption = "1:4",
     node: world.NodeOption = "cores=0.4,slots=2,memory_mb=1024",
     mode: run.ModeOption = "microbatch",
-    trigger: Annotated[float, typer.Option("--trigger", help="Seconds between batches.")] = 3.0,
+    trigger: run.TriggerOption = None,
     period: Annotated[float, typer.Option("--period", help="Seconds between decisions.")] = 5.0,
     cooldown: Annotated[float, typer.Option("--cooldown", help="Least seconds between two changes.")] = 5.0,
     warm_up: Annotated[float, typer.Option("--warm-up", help="First seconds that are not judged.")] = 20.0,
@@ -61,7 +61,7 @@ def _trial(
 
     What is in the folder from an earlier call with the same options is kept: it goes on where it stopped.
     """
-    check_mode(mode, None)
+    trigger_seconds = run.trigger_of(mode, trigger)
     parsed = parse_curve(curve)
     if mode == "realtime" and kafka is None:
         raise UserError("--mode realtime needs --kafka HOST:PORT; start a broker with `rheostat kafka up`")
@@ -69,15 +69,17 @@ def _trial(
         raise UserError(
             f"--warm-up must be shorter than the curve, which takes {parsed.duration_seconds:g} s"
         )
+    script = apps.find(app)
+    check_script(script)
     contest = Contest(
         app=app,
-        script=apps.find(app),
+        script=script,
         curve=curve,
         seed=seed,
         nodes=world.bounds(nodes),
         node=world.node_kind(node),
         mode=mode,
-        trigger_seconds=run.positive("--trigger", trigger),
+        trigger_seconds=trigger_seconds,
         period_seconds=run.positive("--period", period, least=0.5),
         cooldown_seconds=run.positive("--cooldown", cooldown, least=0.0),
         warm_up_seconds=warm_up,
@@ -97,10 +99,12 @@ def _trial(
             _run(contest, one, number, out, f"{place} of {len(names) * repeat}")
     if found := _results(out, names):
         report = trial_report.make(contest, tried, found)
-        plots = results.draw(report.title, report.series, out, "trial")
-        (out / "trial.md").write_text(report.markdown(plots[0].name))
+        plots = results.draw(report.title, report.series, out, "trial") if report.series else []
+        (out / "trial.md").write_text(report.markdown([plot.name for plot in plots[:1]]))
         report.show()
-        console.out.print(f"\nreport: {out / 'trial.md'}, plot: {plots[0]}, journals: {out}", soft_wrap=True)
+        console.out.print(
+            f"\nreport: {out / 'trial.md'}; plot, results and journals beside it", soft_wrap=True
+        )
     raise typer.Exit(ending.code)
 
 
@@ -118,26 +122,27 @@ def _schedule(names: list[str], repeat: int) -> Iterator[tuple[int, Contestant]]
 def _prepare(out: Path, contest: Contest) -> None:
     """A folder of this very contest, or a new one."""
     results.make_folder(out)
-    about = out / "contest.json"
+    about = out / ABOUT
     if about.exists():
         if about.read_text() != contest.json():
             raise UserError(f"{out} holds a trial with other options: choose another folder with --out")
     elif any(out.iterdir()):
         raise UserError(f"{out} is not empty and holds no trial: choose another folder with --out")
-    else:
-        about.write_text(contest.json())
 
 
 def _run(contest: Contest, one: Contestant, number: int, out: Path, place: str) -> None:
     """Run a contestant, unless that was done."""
     folder = out / one.folder / str(number)
-    if (folder / RESULT).exists():
+    if (folder / RESULT).exists() and not read_result(folder / RESULT).failure:
         return
     shutil.rmtree(folder, ignore_errors=True)
     with console.err.status("") as status:
         result = run_one(
             contest, one, number, folder, lambda text: status.update(f"{place}: {one.name}: {text}")
         )
+    if result.refused and not (out / ABOUT).exists():  # the first one: it is the options that are wrong
+        raise UserError(result.failure)
+    (out / ABOUT).write_text(contest.json())
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RESULT).write_bytes(result.json())
     shutil.rmtree(folder / "checkpoint", ignore_errors=True)

@@ -223,7 +223,10 @@ def scale_out(
             if situation.topology.inputs[operator.name]
         )
         nodes = current.nodes + (0 if unused and not nodes_only else 1)
-        wanted = dict.fromkeys(current.parallelism, nodes * kind.slots)
+        wanted = {name: max(count, nodes * kind.slots) for name, count in current.parallelism.items()}
+        # Where the operators' own limits cap them, more nodes would stay empty.
+        most = situation.model.slots_for(situation.bounds.parallelism(situation.topology, wanted))
+        nodes = max(current.nodes, min(nodes, ceil(most / kind.slots)))
     return wish(
         situation,
         wanted,

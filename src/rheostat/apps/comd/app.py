@@ -78,13 +78,13 @@ def build(given: Input, crystal: Crystal | None = None) -> Application:
     crystal = crystal or Crystal(seed=given.seed)
     app = Application("comd", trigger_seconds=2)
     (
-        app.source("positions", given.source(crystal.blocks))
+        given.read(app, "positions", crystal.blocks)
         .operator("locate", locate(crystal), max_parallelism=16)
         .operator("histogram", histogram, keys=["cell"], stateful=True, max_parallelism=STATE_PARTITIONS)
         .sink("cells", given.sink("append", "cells"))
     )
     (
-        app.source("steps", given.source(crystal.blocks))
+        given.read(app, "steps", crystal.blocks)
         .operator("meet", meet, max_parallelism=16)
         .operator("travel", travel, keys=["block"], stateful=True, max_parallelism=STATE_PARTITIONS)
         .operator("total", total, stateful=True, max_parallelism=STATE_PARTITIONS)

@@ -33,7 +33,7 @@ def build(given: Input) -> Application:
     """The application, ready to run."""
     app = Application("ddos", trigger_seconds=2)
     (
-        app.source("packets", given.source(Traffic(given.seed).packets), arrived=given.arrived)
+        given.read(app, "packets", Traffic(given.seed).packets)
         .operator("parse", parse, max_parallelism=16)
         .operator("pairs", pairs, keys=["source"], stateful=True, max_parallelism=STATE_PARTITIONS)
         .operator("assemble", assemble, stateful=True, max_parallelism=STATE_PARTITIONS)

@@ -41,7 +41,7 @@ def build(given: Input) -> Application:
     app = Application("demo", trigger_seconds=2)
     stateful = 1 if is_real_time() else 2  # instances; in Real-Time Mode each holds a slot
     (
-        app.source("events", given.source(), arrived=given.arrived)
+        given.read(app, "events")
         .operator("parse", parse, max_parallelism=8)
         .operator("score", score, max_parallelism=16)
         .operator("count", count, keys=["user"], stateful=True, max_parallelism=stateful)

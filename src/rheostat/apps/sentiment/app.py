@@ -48,7 +48,7 @@ def build(given: Input) -> Application:
     """The application, ready to run."""
     app = Application("sentiment", trigger_seconds=2)
     (
-        app.source("messages", given.source(sentences), arrived=given.arrived)
+        given.read(app, "messages", sentences)
         .operator("tokenise", tokenise, max_parallelism=16)
         .operator("features", features, max_parallelism=16)
         .operator("score", score, max_parallelism=16)

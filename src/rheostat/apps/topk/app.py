@@ -53,7 +53,7 @@ def build(given: Input) -> Application:
     """The application, ready to run."""
     app = Application("topk", trigger_seconds=2)
     (
-        app.source("messages", given.source(sentences), arrived=given.arrived)
+        given.read(app, "messages", sentences)
         .operator("filter", drop_stop_words, max_parallelism=16)
         .operator("count", count, keys=["word"], stateful=True, max_parallelism=2)
         .operator("rank", rank, stateful=True, max_parallelism=2)

@@ -22,7 +22,7 @@ def build(given: Input) -> Application:
     """The application, ready to run."""
     app = Application("wordcount", trigger_seconds=2)
     (
-        app.source("sentences", given.source(sentences), arrived=given.arrived)
+        given.read(app, "sentences", sentences)
         .operator("split", split, max_parallelism=16)
         .operator("count", count, keys=["word"], stateful=True, max_parallelism=2)
         .sink("publish", given.sink())

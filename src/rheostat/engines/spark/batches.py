@@ -46,6 +46,7 @@ class Batch:
     idle: bool = False  # nothing had arrived, so nothing ran
     query: str = ""  # the part of the application's graph that it belongs to
     doubt: str = ""  # what was absurd about it; then nothing is known but that it ended
+    read_rows: float = 0.0  # that Spark read, before the source made something else of them
 
     @property
     def seconds(self) -> float:
@@ -177,6 +178,7 @@ class Ledger:
             state_bytes=_total(_state_bytes(s) for s in states),
             idle=idle,
             query=self.name,
+            read_rows=float(plausible.counted(progress, "numInputRows", plausible.MOST_ROWS) or 0),
         )
 
     def _when(self, event: Mapping[str, Any]) -> float:

@@ -100,6 +100,7 @@ class AllocatedMachines(LocalMachines):
         super().add(count)
         self.scratch = None  # Spark decides: nothing is replaced here
         self._hosts: frozenset[str] = frozenset()
+        self._settled = False  # the first batch runs without limits, as everybody's does
 
     def names(self) -> tuple[str, ...]:
         return tuple(name for name in super().names() if name in self._hosts)
@@ -108,7 +109,8 @@ class AllocatedMachines(LocalMachines):
         return ()
 
     def settle(self, name: str) -> None:
-        pass
+        self._settled = True
+        super().settle(name)
 
     def remove(self, name: str) -> None:
         pass
@@ -116,7 +118,7 @@ class AllocatedMachines(LocalMachines):
     def check(self, executors: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
         lost = super().check(executors)
         hosts = frozenset(map(self.of, executors)) & frozenset(super().names())
-        for name in hosts - self._hosts:
+        for name in hosts - self._hosts if self._settled else ():
             self.provider.limit(name)
         for name in (self._hosts - hosts) & frozenset(super().names()):
             self.provider.lift(name)
