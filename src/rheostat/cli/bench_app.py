@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
@@ -216,8 +215,7 @@ def judged(load: float, turns: Sequence[Turn], order: Order) -> LevelDocument:
             f"{load:,.0f} rows/s: {slow[0]} is congested (health {health:.2f}) on {last.plan.current.nodes} "
             f"nodes: {'; '.join(last.plan.vetoes) or last.plan.reason}"
         )
-    measured = median(turn.observation.total_load or 0.0 for turn in looks)
-    current = last.plan.current
+    current, measured = last.plan.current, last.observation.total_load or load
     return LevelDocument(
         load=round(measured, 1), parallelism=dict(current.parallelism), nodes=current.nodes, offered=load
     )
