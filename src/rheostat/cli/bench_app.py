@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from rheostat.analyze.levels import LevelDocument, MapDocument, load_containers
-from rheostat.cli import apps, console, results, run, world
+from rheostat.cli import apps, console, results, run, settings, world
 from rheostat.cli.running import Order, check_script
 from rheostat.control.loop import Turn
 from rheostat.model.decision import Status
@@ -51,6 +51,7 @@ def _bench_app(
     min_health: Annotated[
         float, typer.Option("--min-health", min=0.01, max=1.0, help="Below, an operator is congested.")
     ] = 0.9,
+    conf: settings.ConfOption = None,
     seed: world.SeedOption = 0,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The map; else APP.map.yaml.")] = None,
 ) -> None:
@@ -63,7 +64,7 @@ def _bench_app(
     every = run.positive("--period", period, least=0.5)
     held = run.positive("--hold", hold, least=LOOKS * every)
     containers = load_containers(platform) if platform else "slot+node"
-    name, script = Path(app).stem, apps.find(app)
+    name, script, given = Path(app).stem, apps.find(app), settings.read(conf, None)
     check_script(script)
     order = Order(
         name=name,
@@ -77,6 +78,7 @@ def _bench_app(
         bounds=world.bounds(nodes),
         trigger_seconds=trigger_seconds,
         seed=seed,
+        settings=given,
     )
     made = {
         "node": node,
@@ -85,6 +87,7 @@ def _bench_app(
         "partitions": str(partitions),
         "containers": containers,
         "health": f"{min_health:g}",
+        **given,
     }
     found = Discovered.open(out or Path(f"{name}.map.yaml"), name, made)
     loads = [load for load in asked if load > found.offered * (1 + 1e-9)]

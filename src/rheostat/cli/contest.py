@@ -48,6 +48,7 @@ class Contest:
     warm_up_seconds: float
     partitions: int
     kafka: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)  # Spark's, of --conf
 
     @property
     def seconds(self) -> float:
@@ -178,7 +179,7 @@ def _order(contest: Contest, one: Contestant, folder: Path, sent: Feed | None) -
         kafka=contest.kafka,
         allocated=one.allocated,
         seed=contest.seed,
-        settings={**_allocation(contest), **one.settings} if one.allocated else {},
+        settings={**contest.settings, **(_allocation(contest) if one.allocated else {}), **one.settings},
         facts={"curve": contest.curve, "seed": contest.seed},
     )
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rheostat.cli import apps, console, results, run, trial_report, world
+from rheostat.cli import apps, console, results, run, settings, trial_report, world
 from rheostat.cli.contest import PEERS, Contest, Contestant, Result, contestant, read_result, run_one
 from rheostat.cli.running import check_script
 from rheostat.model.errors import UserError
@@ -52,6 +52,7 @@ def _trial(
         str | None,
         typer.Option("--kafka", help="HOST:PORT of a broker: the load goes through a topic of it."),
     ] = None,
+    conf: settings.ConfOption = None,
     seed: world.SeedOption = 0,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for journals, report and plot.")] = Path(
         "trial"
@@ -85,6 +86,7 @@ def _trial(
         warm_up_seconds=warm_up,
         partitions=partitions,
         kafka=kafka,
+        settings=settings.read(conf, None),
     )
     tried = _named(policies)
     if not tried:
