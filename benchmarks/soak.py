@@ -29,7 +29,7 @@ from rheostat.infrastructure.keeper import members
 LOW, HIGH, HALF_PERIOD_SECONDS = 40.0, 500.0, 60.0
 ROUNDS = 40_000  # a row costs about a millisecond: the high load needs two nodes more than the low one
 NODE = "--node cores=0.35,slots=2,memory_mb=1024 --nodes 1:3 --trigger 5"
-POLICY = "--policy ds2 --period 5 --cooldown 15 --changes-per-hour 0"
+POLICY = "--policy ds2(utilization_min=0.6) --period 5 --cooldown 15 --changes-per-hour 0"
 MOST_GROWTH = 0.01  # of the mean, per 10 minutes
 MB = 2**20
 
