@@ -48,9 +48,10 @@ def test_an_application_is_benchmarked_level_by_level(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    levels = ("--from", "10", "--to", "20", "--step", "10", "--hold", "15", "--period", "5", "--trigger", "2")
+    levels = ("--from", "10", "--to", "20", "--step", "10", "--hold", "20", "--period", "5")
+    patient = ("--trigger", "4", "--min-health", "0.5")  # the machine may be busy
     node = ("--node", "cores=1,slots=2,memory_mb=1024", "--nodes", "1:1", "--partitions", "2")
-    assert call("bench", "app", "linear", *levels, *node) == 0
+    assert call("bench", "app", "linear", *levels, *patient, *node) == 0
     told = capsys.readouterr().out
     assert "10 rows/s: 1 node" in told and "20 rows/s: 1 node" in told
     made = yaml.safe_load(Path("linear.map.yaml").read_text())
