@@ -1,7 +1,7 @@
 """An hour of square waves with scaling all the time: `python -m benchmarks.soak [--minutes 60] [--every 30]`.
 
 Memory of the driver (Python and JVM) and of the controller must not grow: the linear trend of the second half
-stays below 1 % of its mean in 10 minutes. The driver's heap has one size from the start, as a JVM that resizes
+stays below 1 % of its mean in 10 minutes. The driver's heap has one size all along, as a JVM that resizes
 it looks like a leak; what lives in it is what its collections leave, and must not grow either. The journal
 stays within its bound, and no row is lost or doubled.
 """
