@@ -19,6 +19,7 @@ from rheostat.engines.spark.application import Application, Rows, Transform, Wri
 from rheostat.model.errors import UserError
 
 MOST_PARTITIONS = 64
+MOST_WAIT = 1000.0
 ROW = "n bigint, sent bigint"  # of what `rheostat load run` sends
 
 
@@ -31,7 +32,7 @@ class Input:
     topic: str = ""  # of the broker of `rheostat run --kafka`; empty: the curve
     out: str = ""  # a folder for the results
     partitions: int = 1  # tasks that read the curve
-    wait: bool = False  # the operators of a modelled topology wait instead of computing
+    wait: float = 0.0  # the operators of a modelled topology wait so many times their cost; 0: they compute
     flood: int = 0  # rows in every batch, one batch after the other; 0: the curve
 
     def read(self, app: Application, name: str, made: Transform = lambda rows: rows) -> Rows:
@@ -110,7 +111,11 @@ def read_input(about: str | None, arguments: Sequence[str] | None = None) -> Inp
     parser.add_argument("--seed", type=int, default=given.seed)
     parser.add_argument("--partitions", type=int, default=1, help="tasks that read the curve, 1 to 64")
     parser.add_argument(
-        "--wait", action="store_true", help="linear, star, ...: costs pass waiting, as for a remote service"
+        "--wait",
+        type=float,
+        default=0.0,
+        metavar="TIMES",
+        help="linear, star, ...: operators do not compute, they wait so many times their cost",
     )
     parser.add_argument("--flood", type=int, default=0, metavar="N", help="no curve: N rows in every batch")
     parser.add_argument("--topic", default="", help="read what `rheostat load run` sends there")
@@ -118,6 +123,8 @@ def read_input(about: str | None, arguments: Sequence[str] | None = None) -> Inp
     read = Input(**vars(parser.parse_args(arguments)))
     if not 1 <= read.partitions <= MOST_PARTITIONS:
         parser.error(f"--partitions must be from 1 to {MOST_PARTITIONS}, not {read.partitions}")
+    if not 0 <= read.wait <= MOST_WAIT:
+        parser.error(f"--wait must be from 0 to {MOST_WAIT:g}, not {read.wait:g}")
     if read.flood < 0 or (read.flood and (read.topic or is_real_time())):
         parser.error("--flood takes a number of rows, in micro-batches and without --topic")
     if read.out and is_real_time():

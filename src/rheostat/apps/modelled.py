@@ -35,11 +35,11 @@ def modelled(topology: Topology, given: Input) -> Application:
             )
         _hand_on(topology, name, rows, flows)
         if name in topology.sinks:
-            rows.sink(f"{name} out", given.sink("append", folder=name))
+            rows.sink(f"{name} out", given.sink(folder=name))
     return app
 
 
-def _made(topology: Topology, operator: Operator, *, wait: bool) -> Transform:
+def _made(topology: Topology, operator: Operator, *, wait: float) -> Transform:
     """Spend an operator's cost on every row, and give as many rows as its selectivity says."""
     selectivity = next((s.selectivity for s in topology.streams if s.upstream == operator.name), 1.0)
 
@@ -56,10 +56,10 @@ def _made(topology: Topology, operator: Operator, *, wait: bool) -> Transform:
     return transform
 
 
-def _spent(seconds: float, *, wait: bool) -> Column:
+def _spent(seconds: float, *, wait: float) -> Column:
     """A number that it takes so long to have: by hashing, or by waiting as for a remote service."""
     if wait:
-        nanoseconds = max(1, round((seconds - LATE_SECONDS) * 1e9))
+        nanoseconds = max(1, round((seconds * wait - LATE_SECONDS) * 1e9))
         park = f"reflect('java.util.concurrent.locks.LockSupport', 'parkNanos', {nanoseconds}L)"
         return F.expr(f"coalesce(length({park}), value)")
     rounds = round(seconds / ROUND_SECONDS)

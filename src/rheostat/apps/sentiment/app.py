@@ -52,7 +52,7 @@ def build(given: Input) -> Application:
         .operator("tokenise", tokenise, max_parallelism=16)
         .operator("features", features, max_parallelism=16)
         .operator("score", score, max_parallelism=16)
-        .sink("publish", given.sink("append"))
+        .sink("publish", given.sink())
     )
     return app
 
