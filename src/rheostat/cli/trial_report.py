@@ -31,6 +31,7 @@ COLUMNS: tuple[tuple[str, Callable[[Measures], float | None], str], ...] = (
     ("settling s", lambda m: m.settling_seconds, "{:.0f}"),
     ("overshoot", lambda m: m.overshoot, "{:.0%}"),
 )
+REPORT_ONLY = ("runs", "lag s", "settling s", "overshoot")  # a terminal has no room for them
 
 
 @dataclass(frozen=True)
@@ -89,9 +90,12 @@ class Report:
 
     def show(self) -> None:
         """Print it."""
-        table = console.table(self.title, "", "runs", *(header for header, _, _ in COLUMNS))
+        headers = ["", "runs", *(header for header, _, _ in COLUMNS)]
+        shown = [index for index, header in enumerate(headers) if header not in REPORT_ONLY]
+        table = console.table(self.title, *(headers[index] for index in shown))
+        table.columns[0].min_width = 15
         for row in self.rows():
-            table.add_row(*row)
+            table.add_row(*(row[index] for index in shown))
         console.out.print()
         console.out.print(table)
         bounds = console.table("Bounds", "policy", "what", "found", "bound", "", text=2)
