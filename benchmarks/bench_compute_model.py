@@ -8,7 +8,6 @@ long as a row costs, as for a remote service: two cores cannot compute for twent
 import argparse
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from rheostat.allocate.algorithms import ALGORITHMS
@@ -100,7 +99,7 @@ def leaf_rates(engine: SparkEngine, topology: Topology, seconds: float) -> dict[
         seen |= {
             (batch.query, batch.number): batch for batch in engine.monitor.recent if batch.started >= began
         }
-        time.sleep(0.5)
+        engine.clock.sleep(0.5)
     rates = {}
     for leaf in topology.sinks:
         own = [batch for batch in seen.values() if leaf in batch.rows]

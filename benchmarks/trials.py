@@ -1,6 +1,6 @@
 """All trials of docs/trials.md: `python -m benchmarks.trials [--minutes N] [--out docs/trials.md]`.
 
-Takes about seven hours on two cores, in as many sittings as you like: what is done is kept in its folder.
+Takes hours (about seven, reckoned), in as many sittings as you like: what is done is kept in its folder.
 First every contestant once, then the tried policy against the two peers that bound it, twice more. --show
 prints the commands.
 """
@@ -27,7 +27,8 @@ CURVES = {
     "square": f"period={SECONDS // 2}s:duration={SECONDS}s",
     "sine": f"period={SECONDS}s:duration={SECONDS}s",
 }
-# Application: rows/s at its lowest and highest, so that the peak keeps four nodes about three quarters busy.
+# Application: rows/s at its lowest and highest. The peak should keep four nodes about three quarters busy;
+# these are a first guess, and too high for nodes of this size.
 LOADS = {"wordcount": (20_000, 200_000), "topk": (10_000, 100_000), "ddos": (5_000, 50_000)}
 REAL_TIME = ("sentiment", (1_000, 10_000))
 BEGIN, END = "<!-- trials: begin -->", "<!-- trials: end -->"

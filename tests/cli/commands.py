@@ -29,6 +29,16 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return told.err
 
 
+def refused_at_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folder: Path, *arguments: str
+) -> str:
+    """Run a command that must be refused, in an empty folder, and leave nothing there; what it said."""
+    monkeypatch.chdir(folder)
+    told = refused(capsys, *arguments)
+    assert list(folder.iterdir()) == []
+    return told
+
+
 def process(command: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a shell line in which `rheostat` is the real program."""
     path = f"{Path(RHEOSTAT).parent}:{os.environ['PATH']}"

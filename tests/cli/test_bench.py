@@ -17,7 +17,7 @@ from rheostat.model.documents import parse, read_document, write_document
 from rheostat.model.errors import FileError, RheostatError, UserError
 from rheostat.policies.discovery import Discovery
 from rheostat.policies.registry import build
-from tests.cli.commands import call, refused
+from tests.cli.commands import call, refused_at_once
 
 MADE = {"node": "cores=1", "mode": "microbatch"}
 ORDER = Order("app", Path("app.py"), Discovery(), "discovery", Path())
@@ -147,9 +147,7 @@ def test_bad_options_are_refused_and_nothing_is_made(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert said in refused(capsys, "bench", *options)
-    assert list(tmp_path.iterdir()) == []
+    assert said in refused_at_once(capsys, monkeypatch, tmp_path, "bench", *options)
 
 
 def test_a_map_that_is_complete_is_shown(

@@ -9,7 +9,7 @@ from rheostat.cli import trial_report
 from rheostat.cli.contest import Contest, Result, contestant, read_result
 from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.errors import FileError
-from tests.cli.commands import call, refused
+from tests.cli.commands import call, refused, refused_at_once
 
 CONTEST = Contest(
     app="wordcount",
@@ -159,9 +159,7 @@ def test_bad_options_are_refused_before_anything_is_made(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert said in refused(capsys, *TRIAL, *options)
-    assert list(tmp_path.iterdir()) == []
+    assert said in refused_at_once(capsys, monkeypatch, tmp_path, *TRIAL, *options)
 
 
 def test_a_folder_of_another_trial_is_refused(

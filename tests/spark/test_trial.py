@@ -7,7 +7,8 @@ import yaml
 
 from rheostat.cli import apps
 from rheostat.cli.bench_platform import Setup, capacity_of
-from rheostat.cli.contest import Contest, contestant, run_one
+from rheostat.cli.contest import Contest, contestant
+from rheostat.cli.contest_run import run_one
 from rheostat.control.reading import JournalReader
 from rheostat.model.configuration import Bounds, NodeKind
 from tests.cli.commands import call

@@ -26,8 +26,8 @@ def register(bench: typer.Typer) -> None:
     """Add the command."""
     bench.command(
         "app",
-        epilog="Example: rheostat bench app ddos --from 10000 --to 60000 --step 10000, "
-        "then: rheostat run ddos --policy 'multilevel(map=ddos.map.yaml)'",
+        epilog="Example: rheostat bench app linear --from 20 --to 120 --step 20, "
+        "then: rheostat run linear --policy 'multilevel(map=linear.map.yaml)'",
     )(_bench_app)
 
 

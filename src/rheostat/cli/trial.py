@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from rheostat.cli import apps, console, results, run, settings, trial_report, world
-from rheostat.cli.contest import PEERS, Contest, Contestant, Result, contestant, read_result, run_one
+from rheostat.cli.contest import PEERS, Contest, Contestant, Result, contestant, read_result
+from rheostat.cli.contest_run import run_one
 from rheostat.cli.running import check_script
 from rheostat.model.errors import UserError
 from rheostat.policies.registry import build, split_top
@@ -143,6 +144,7 @@ def _run(contest: Contest, one: Contestant, number: int, out: Path, place: str) 
             contest, one, number, folder, lambda text: status.update(f"{place}: {one.name}: {text}")
         )
     if result.refused and not (out / ABOUT).exists():  # the first one: it is the options that are wrong
+        shutil.rmtree(out / one.folder, ignore_errors=True)
         raise UserError(result.failure)
     (out / ABOUT).write_text(contest.json())
     folder.mkdir(parents=True, exist_ok=True)
