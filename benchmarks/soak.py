@@ -38,6 +38,7 @@ POLICY = "--policy ds2(utilization_min=0.6) --period 5 --cooldown 15 --changes-p
 HEAP_MB = 512
 MOST_GROWTH = 0.01  # of the mean, per 10 minutes
 MOST_ALIVE_GROWTH = 0.05  # of what lives in the heap, per 10 minutes: collections leave more or less
+PARTS = 12  # of the time: what lives in the heap is the least that a collection in a part leaves
 MB = 2**20
 
 
@@ -74,17 +75,17 @@ def resident(pid: int) -> float:
 
 def growth(points: list[tuple[float, float]]) -> float:
     """The linear trend of the second half of (minutes, MB), as a part of its mean, per 10 minutes."""
-    minutes, held = np.array(points[len(points) // 2 :]).T
+    minutes, held = np.array(points[min(len(points) // 2, len(points) - 2) :]).T
     return float(np.polyfit(minutes, held, 1)[0] * 10 / held.mean())
 
 
-def alive(log: Path) -> list[tuple[float, float]]:
-    """What collections left in the driver's heap: minutes, and the least MB in each five of them."""
+def alive(log: Path, part_seconds: float) -> list[tuple[float, float]]:
+    """What collections left in the driver's heap: minutes, and the least MB in each part of the time."""
     least: dict[int, float] = {}
     for seconds, left in re.findall(r"^\[([\d.]+)s\].* \d+M->(\d+)M\(", log.read_text(), re.MULTILINE):
-        part = int(float(seconds) // 300)
+        part = int(float(seconds) // part_seconds)
         least[part] = min(float(left), least.get(part, math.inf))
-    return [(5.0 * part, left) for part, left in sorted(least.items())]
+    return [(part * part_seconds / 60, left) for part, left in sorted(least.items())]
 
 
 def hold(run: StepController, sender: Sender, minutes: float, every: float) -> list[Sample]:
@@ -146,7 +147,7 @@ def main() -> int:
                 eventually(lambda: sink.newest() == rows - 1, "the last row", 300)
                 assert run.end(signal.SIGINT) == 130 and run.left() == [], run.left()
                 sink.check(rows)
-                living = alive(place / "gc.log")
+                living = alive(place / "gc.log", 60 * asked.minutes / PARTS)
             finally:
                 run.clear()
     plot(samples, asked.out)

@@ -24,6 +24,8 @@ LOOK_SECONDS = 1.0
 FACTORS = (1, 2, 4)
 MATTERS = 0.05  # a container that brings less than this part more brings nothing
 COLD_BATCHES = 3  # JVMs compile at first
+LEAST_BATCHES = 3  # that are judged; a busy machine gets more time for them
+PATIENCE = 10  # times --seconds
 BATCH_SECONDS = 1.5  # that a batch takes a node which uses all its cores, about
 
 
@@ -144,7 +146,7 @@ def conclude(asked: Sequence[Question], capacity: dict[Setup, float], cores: flo
 
 def capacity_of(setup: Setup, cores: float, seconds: float, advance: Callable[[float], None]) -> float:
     """Rows/s of a node under more load than it can serve."""
-    seen: dict[int, Batch] = {}
+    seen, passed = dict[int, Batch](), 0.0
     with TemporaryDirectory(prefix="rheostat-bench-") as folder:
         order = Order(
             name="platform",
@@ -159,12 +161,15 @@ def capacity_of(setup: Setup, cores: float, seconds: float, advance: Callable[[f
         )
         with started(order, lambda _: None) as running:
             began = running.clock.now()
-            for _ in running.turns(began + seconds):
+            for _ in running.turns(began + PATIENCE * seconds):
                 seen |= {batch.number: batch for batch in running.engine.monitor.recent}
-                advance(min(1.0, (running.clock.now() - began) / seconds))
+                passed = running.clock.now() - began
+                advance(min(1.0, passed / seconds))
+                if passed >= seconds and len(seen) >= COLD_BATCHES + LEAST_BATCHES:
+                    break
     busy = [seen[number] for number in sorted(seen)][COLD_BATCHES:]
     if not busy:
-        raise RheostatError(f"{setup.text}: too few batches ended in {seconds:g} s; give more --seconds")
+        raise RheostatError(f"{setup.text}: too few batches ended in {passed:.0f} s; give more --cores")
     advance(1.0)
     return sum(batch.input_rows for batch in busy) / sum(batch.seconds for batch in busy)
 
