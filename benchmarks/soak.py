@@ -132,7 +132,7 @@ def main() -> int:
             kafka.create_topic(broker.servers, topic, PARTITIONS)
             sink, checkpoint = Sink(place / "sink", place / "checkpoint"), place / "checkpoint"
             jars = ",".join(map(str, kafka.connector_jars()))
-            heap = f"-Xms{HEAP_MB}m -Xlog:gc:file={place}/gc.log:uptime"
+            heap = f"-Xms{HEAP_MB}m -XX:+AlwaysPreTouch -Xlog:gc:file={place}/gc.log:uptime"
             settings = {"spark.driver.memory": f"{HEAP_MB}m", "spark.driver.extraJavaOptions": heap}
             write_private(place / "driver.conf", properties({**settings, "spark.jars": jars}))
             options = f"{POLICY} {NODE} --checkpoint {checkpoint} --conf-file {place}/driver.conf"
