@@ -1,4 +1,4 @@
-"""P4's compute model against Spark: `python -m benchmarks.bench_compute_model [--seconds 30]`.
+"""P4's compute model against Spark: `python -m benchmarks.bench_compute_model [--batches 4]`.
 
 Ten allocations of topology10, as P4's algorithms choose them for 0 to 6 more units, each predicted from the
 costs in its file and then run in Real-Time Mode, ten queries with Kafka between them. Operators wait for as
@@ -25,8 +25,10 @@ from rheostat.model.topology_file import find_topology
 from rheostat.policies.discovery import Discovery
 
 NAME, ALLOCATIONS, NEEDED, WITHIN = "topology10", 10, 8, 0.10
-SETTLING_SECONDS = 45.0  # ten queries' JVM compiles for as long
-SLOWER = 4  # a row takes so many times its cost, and so many times fewer come: two cores carry ten queries
+TRIGGER_SECONDS = 15.0  # between two batches a query stands still for a moment, which the model does not know
+SETTLING_SECONDS = 30.0  # ten queries' JVM compiles for as long
+PATIENCE_SECONDS = 300.0
+SLOWER = 8  # a row takes so many times its cost, and so many times fewer come: two cores carry ten queries
 Units = dict[str, int]
 
 
@@ -62,7 +64,7 @@ def allocations(topology: MeasuredTopology) -> list[Units]:
     raise AssertionError("the algorithms choose fewer than ten allocations")
 
 
-def served(topology: Topology, added: Units, servers: str, seconds: float) -> float:
+def served(topology: Topology, added: Units, servers: str, batches: int) -> float:
     """Rows/s out of the leaves on Spark, with so many more instances than one each."""
     parallelism = {name: 1 + added.get(name, 0) for name in topology.names}
     slots = sum(parallelism.values()) + len(topology.streams) + 2
@@ -81,38 +83,42 @@ def served(topology: Topology, added: Units, servers: str, seconds: float) -> fl
             mode="realtime",
             kind=NodeKind(cores=2.0, slots=slots, memory_mb=2048.0),
             bounds=Bounds(1, 1),
-            trigger_seconds=5.0,
+            trigger_seconds=TRIGGER_SECONDS,
             kafka=servers,
         )
         with started(order, lambda _: None) as run:
             sent.begin()
             run.clock.sleep(SETTLING_SECONDS)
-            return sum(leaf_rates(run.engine, topology, seconds).values())
+            return sum(leaf_rates(run.engine, topology, batches).values())
 
 
-def leaf_rates(engine: SparkEngine, topology: Topology, seconds: float) -> dict[str, float]:
-    """Rows/s out of each leaf, over the batches that lie within the next seconds."""
-    seen: dict[tuple[str, int], Batch] = {}
+def leaf_rates(engine: SparkEngine, topology: Topology, batches: int) -> dict[str, float]:
+    """Rows/s out of each leaf, over its next batches."""
+    seen: dict[str, dict[int, Batch]] = {leaf: {} for leaf in topology.sinks}
     began = engine.now()
-    while engine.now() < began + seconds:
+    while any(len(own) < batches for own in seen.values()):
         engine.poll()
-        seen |= {
-            (batch.query, batch.number): batch for batch in engine.monitor.recent if batch.started >= began
-        }
+        for leaf, own in seen.items():
+            own |= {
+                batch.number: batch
+                for batch in engine.monitor.recent
+                if leaf in batch.rows and batch.started >= began
+            }
+        if engine.now() > began + PATIENCE_SECONDS:
+            counts = {leaf: len(own) for leaf, own in seen.items()}
+            raise RuntimeError(f"batches that ended in {PATIENCE_SECONDS:g} s: {counts}")
         engine.clock.sleep(0.5)
-    rates = {}
-    for leaf in topology.sinks:
-        own = [batch for batch in seen.values() if leaf in batch.rows]
-        if not own:
-            raise RuntimeError(f"no batch of {leaf} ended within {seconds:g} s")
-        rows = sum(batch.rows[leaf] for batch in own)
-        rates[leaf] = rows / (max(b.finished for b in own) - min(b.started for b in own))
-    return rates
+    return {leaf: _rate(list(own.values()), leaf) for leaf, own in seen.items()}
+
+
+def _rate(batches: list[Batch], leaf: str) -> float:
+    seconds = max(b.finished for b in batches) - min(b.started for b in batches)
+    return sum(batch.rows[leaf] for batch in batches) / seconds
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=30.0, help="of measuring per allocation")
+    parser.add_argument("--batches", type=int, default=4, help="of each leaf that are measured")
     parser.add_argument("--only", type=int, default=ALLOCATIONS, help="so many allocations, to try it")
     asked = parser.parse_args()
     topology = find_topology(NAME)
@@ -124,7 +130,7 @@ def main() -> int:
     ):
         for added in allocations(model)[: asked.only]:
             predicted = throughput(model, added) / SLOWER
-            found = served(topology, added, broker.servers, asked.seconds)
+            found = served(topology, added, broker.servers, asked.batches)
             error = found / predicted - 1
             close += abs(error) <= WITHIN
             words = ", ".join(f"{name} +{count}" for name, count in added.items()) or "none"

@@ -16,7 +16,7 @@ from rheostat.apps.inputs import Input, read_input
 from rheostat.engines.spark.application import Application, Transform
 
 MODEL = Path(str(files("rheostat.apps.ddos") / "model.json"))
-STATE_PARTITIONS = 8
+STATE_PARTITIONS = 4
 
 
 def analyse(model: Model) -> Transform:

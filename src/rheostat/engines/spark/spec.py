@@ -60,9 +60,10 @@ class Spec:
     def spark_settings(self) -> dict[str, str]:
         """Spark's settings for this run; ours first, so that the user's win."""
         loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        page = self.settings.get("spark.ui.enabled", "false").lower() == "true"
         return {
             **(loopback if self.master.removeprefix("spark://").startswith(_HERE) else {}),
-            "spark.ui.enabled": "false",
+            **({} if page else _NO_PAGE),
             "spark.ui.showConsoleProgress": "false",
             "spark.executor.cores": str(self.slots),
             "spark.executor.memory": f"{self.executor_memory_mb}m",
@@ -79,4 +80,12 @@ class Spec:
         }
 
 
+# Without a page to show it on, Spark still keeps what a thousand batches did: fifty MB in half an hour.
+_NO_PAGE = {
+    "spark.ui.enabled": "false",
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.ui.retainedTasks": "1000",
+    "spark.sql.ui.retainedExecutions": "20",
+}
 _SPEC = TypeAdapter(Spec)
