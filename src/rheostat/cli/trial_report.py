@@ -44,6 +44,7 @@ class Check:
     bound: float
     form: str
     least: bool = False  # whether the bound is a least, not a most
+    absent: str = ""  # who did not run, so that there is no ratio to judge
 
     @property
     def kept(self) -> bool:
@@ -55,6 +56,8 @@ class Check:
         word = "at least" if self.least else "at most"
         verdict = "ok" if self.kept else "RED"
         found = self.form.format(self.found) if math.isfinite(self.found) else "no run"
+        if self.absent:
+            found, verdict = f"{self.absent} did not run", "-"
         return (
             self.policy,
             self.what,
@@ -81,12 +84,14 @@ class Report:
 
     def rows(self) -> list[tuple[str, ...]]:
         """The measures as text: the median, and the spread where there are repeats."""
-        rows = [
+        return [
             (name, str(len(found)), *(_spread([take(m) for m in found], form) for _, take, form in COLUMNS))
             for name, found in self.measures.items()
         ]
-        empty = ("",) * (len(COLUMNS) - 1)
-        return rows + [(name, "0", f"did not run: {why}", *empty) for name, why in self.failures.items()]
+
+    def failed(self) -> list[str]:
+        """Who did not run, and why, a line each."""
+        return [f"{name} did not run: {why}" for name, why in self.failures.items()]
 
     def show(self) -> None:
         """Print it."""
@@ -98,6 +103,8 @@ class Report:
             table.add_row(*(row[index] for index in shown))
         console.out.print()
         console.out.print(table)
+        for line in self.failed():
+            console.out.print(line, soft_wrap=True)
         bounds = console.table("Bounds", "policy", "what", "found", "bound", "", text=2)
         for check in self.checks:
             bounds.add_row(*check.cells)
@@ -124,12 +131,13 @@ class Report:
         """The two tables in Markdown: measures, and bounds."""
         header = ["", "runs", *(name for name, _, _ in COLUMNS)]
         bounds = [
-            (policy, what, found, bound, verdict if verdict == "ok" else f"**{verdict}**")
+            (policy, what, found, bound, f"**{verdict}**" if verdict == "RED" else verdict)
             for policy, what, found, bound, verdict in (check.cells for check in self.checks)
         ]
         return [
             *_table(header, self.rows()),
             "",
+            *(f"{line}\n" for line in self.failed()),
             *_table(["policy", "bound on", "found", "bound", ""], bounds),
         ]
 
@@ -203,6 +211,7 @@ def _checks(
         checks.append(Check(name, what, middle(lag_to_control), LAG_TO_CONTROL, "{:.2f}"))
     if ALLOCATION in took_part:
         fewer = 1 - ratio(ALLOCATION, _node_seconds)
+        absent = "" if not own or math.isfinite(fewer) else ALLOCATION
         checks += [
             Check(
                 name,
@@ -211,8 +220,16 @@ def _checks(
                 FEWER_THAN_ALLOCATION,
                 "{:.0%}",
                 least=True,
+                absent=absent,
             ),
-            Check(name, f"p99 lag to {ALLOCATION}'s", ratio(ALLOCATION, _p99), LAG_TO_ALLOCATION, "{:.2f}"),
+            Check(
+                name,
+                f"p99 lag to {ALLOCATION}'s",
+                ratio(ALLOCATION, _p99),
+                LAG_TO_ALLOCATION,
+                "{:.2f}",
+                absent=absent,
+            ),
         ]
     degraded = middle(lambda one: _measures(contest, one, np.zeros_like).throughput_degradation)
     return [*checks, Check(name, "throughput degradation", degraded, DEGRADED, "{:.3f}")]
