@@ -2,12 +2,11 @@
 
 Memory of the driver (Python and JVM) and of the controller must not grow: the linear trend of the second half
 stays below 1 % of its mean in 10 minutes. The driver's heap has one size all along, as a JVM that resizes
-it looks like a leak; what lives in it is what its collections leave, and must not grow either. The journal
-stays within its bound, and no row is lost or doubled.
+it looks like a leak; what lives in it is what a full collection leaves, and must not grow either. The
+journal stays within its bound, and no row is lost or doubled.
 """
 
 import argparse
-import math
 import re
 import signal
 import sys
@@ -37,8 +36,8 @@ NODE = "--node cores=0.35,slots=2,memory_mb=1024 --nodes 1:3 --trigger 5"
 POLICY = "--policy ds2(utilization_min=0.6) --period 5 --cooldown 15 --changes-per-hour 0"
 HEAP_MB = 512
 MOST_GROWTH = 0.01  # of the mean, per 10 minutes
-MOST_ALIVE_GROWTH = 0.05  # of what lives in the heap, per 10 minutes: collections leave more or less
-PARTS = 12  # of the time: what lives in the heap is the least that a collection in a part leaves
+MOST_ALIVE_GROWTH = 0.05  # of what lives in the heap, per 10 minutes: it depends on the moment
+COLLECTIONS = 12  # full ones, at equal distances
 MB = 2**20
 
 
@@ -79,13 +78,10 @@ def growth(points: list[tuple[float, float]]) -> float:
     return float(np.polyfit(minutes, held, 1)[0] * 10 / held.mean())
 
 
-def alive(log: Path, part_seconds: float) -> list[tuple[float, float]]:
-    """What collections left in the driver's heap: minutes, and the least MB in each part of the time."""
-    least: dict[int, float] = {}
-    for seconds, left in re.findall(r"^\[([\d.]+)s\].* \d+M->(\d+)M\(", log.read_text(), re.MULTILINE):
-        part = int(float(seconds) // part_seconds)
-        least[part] = min(float(left), least.get(part, math.inf))
-    return [(part * part_seconds / 60, left) for part, left in sorted(least.items())]
+def alive(log: Path) -> list[tuple[float, float]]:
+    """What full collections left in the driver's heap: minutes, MB."""
+    found = re.findall(r"^\[([\d.]+)s\].* Pause Full .* \d+M->(\d+)M\(", log.read_text(), re.MULTILINE)
+    return [(float(seconds) / 60, float(left)) for seconds, left in found]
 
 
 def hold(run: StepController, sender: Sender, minutes: float, every: float) -> list[Sample]:
@@ -133,7 +129,11 @@ def main() -> int:
             sink, checkpoint = Sink(place / "sink", place / "checkpoint"), place / "checkpoint"
             jars = ",".join(map(str, kafka.connector_jars()))
             heap = f"-Xms{HEAP_MB}m -XX:+AlwaysPreTouch -Xlog:gc:file={place}/gc.log:uptime"
-            settings = {"spark.driver.memory": f"{HEAP_MB}m", "spark.driver.extraJavaOptions": heap}
+            settings = {
+                "spark.driver.memory": f"{HEAP_MB}m",
+                "spark.driver.extraJavaOptions": heap,
+                "spark.cleaner.periodicGC.interval": f"{60 * asked.minutes / COLLECTIONS:.0f}s",
+            }
             write_private(place / "driver.conf", properties({**settings, "spark.jars": jars}))
             options = f"{POLICY} {NODE} --checkpoint {checkpoint} --conf-file {place}/driver.conf"
             arguments = (broker.servers, topic, str(place / "sink"), str(place), str(ROUNDS))
@@ -147,7 +147,7 @@ def main() -> int:
                 eventually(lambda: sink.newest() == rows - 1, "the last row", 300)
                 assert run.end(signal.SIGINT) == 130 and run.left() == [], run.left()
                 sink.check(rows)
-                living = alive(place / "gc.log", 60 * asked.minutes / PARTS)
+                living = alive(place / "gc.log")
             finally:
                 run.clear()
     plot(samples, asked.out)
