@@ -15,7 +15,6 @@ from pathlib import Path
 
 from tests.chaos.arena import AGAIN_SECONDS, Brokers, Survived, arena, brokers
 from tests.chaos.attacks import FAULTS, Attack, everything
-from tests.jvm import quicken
 
 PER_RUN = 20
 TABLE = "## The long version"
@@ -85,7 +84,6 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no attack after so long")
     parser.add_argument("--out", type=Path, help="a Markdown file whose last section becomes the table")
     asked = parser.parse_args()
-    quicken()
     began, lines = time.monotonic(), list[Line]()
     until = began + 60 * asked.minutes
     with tempfile.TemporaryDirectory(prefix="rheostat-broker-") as folder, brokers(Path(folder)) as broker:

@@ -21,7 +21,6 @@ import numpy as np
 import psutil
 from tests.chaos.arena import PARTITIONS, StepController
 from tests.chaos.rows import Sender, Sink
-from tests.jvm import quicken
 from tests.spark.controllers import eventually
 
 from rheostat.cli.running import JOURNAL
@@ -121,7 +120,6 @@ def main() -> int:
     parser.add_argument("--every", type=float, default=30.0, help="seconds between two looks")
     parser.add_argument("--out", type=Path, default=Path("docs/images/soak.png"))
     asked = parser.parse_args()
-    quicken()
     with tempfile.TemporaryDirectory(prefix="rheostat-soak-") as folder:
         place, topic = Path(folder), f"soak-{uuid.uuid4().hex[:8]}"
         with kafka.running(place / "broker") as broker:

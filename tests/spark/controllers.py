@@ -106,12 +106,13 @@ class Controller:
         return self
 
     def _environment(self) -> dict[str, str]:
+        quick = os.environ.get("JAVA_TOOL_OPTIONS", "")  # of tests/jvm.py
         return {
             **os.environ,
             "PYTHONPATH": str(self.packages),
             "RHEOSTAT_TEST": self.mark,  # all that it starts can be told by it
             "TMPDIR": str(self.temporary),
-            "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={self.temporary}",
+            "JAVA_TOOL_OPTIONS": f"{quick} -Djava.io.tmpdir={self.temporary}",
             "COLUMNS": "200",
         }
 
