@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from rheostat.infrastructure.interrupts import uninterrupted
 from rheostat.infrastructure.topics import create_topic, delete_topics
 from rheostat.model.errors import RheostatError
 
@@ -25,12 +26,13 @@ class Feed:
     def begin(self) -> None:
         """Start to send."""
         own = ["load", "run", self.curve, "--kafka", self.topic, "--servers", self.servers]
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "rheostat", *own, "--seed", str(self.seed)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        with uninterrupted():
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "rheostat", *own, "--seed", str(self.seed)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
 
     def check(self) -> None:
         """Refuse to go on with a sender that failed."""

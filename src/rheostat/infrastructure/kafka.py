@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rheostat.infrastructure import keeper
+from rheostat.infrastructure.interrupts import uninterrupted
 from rheostat.infrastructure.java import java_command
 from rheostat.infrastructure.maven import Bundle, resolve
 from rheostat.infrastructure.topics import answers, create_topic, delete_topics, ends, starts, topics
@@ -123,26 +124,29 @@ def start(
     file = folder / "server.properties"
     lines = {**_settings(port), **settings}
     file.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
-    with (folder / LOG).open("ab") as log:
-        _format(classes, file, log.fileno())
-        process = subprocess.Popen(
-            [*classes, "kafka.Kafka", file.name],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    broker = Broker(f"{LOOPBACK}:{port}", process.pid, folder, process)
+    process = None
     try:
-        if keep:
-            keep(process.pid)
+        with (folder / LOG).open("ab") as log:
+            _format(classes, file, log.fileno())
+            with uninterrupted():
+                process = subprocess.Popen(
+                    [*classes, "kafka.Kafka", file.name],
+                    cwd=folder,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+                if keep:
+                    keep(process.pid)
+        broker = Broker(f"{LOOPBACK}:{port}", process.pid, folder, process)
         note = {"servers": broker.servers, "pid": broker.pid, "began": _began(broker.pid)}
         (folder / NOTE).write_text(json.dumps(note))
         _wait(broker, process)
     except BaseException:
-        keeper.end_session(process.pid, STOP_SECONDS)
-        process.wait()
+        if process is not None:
+            keeper.end_session(process.pid, STOP_SECONDS)
+            process.wait()
         raise
     return broker
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 
 from rheostat.infrastructure import cgroups, keeper
+from rheostat.infrastructure.interrupts import uninterrupted
 from rheostat.infrastructure.java import java_version, spark_home
 from rheostat.infrastructure.usage import Usage, session_usage
 from rheostat.model.configuration import NodeKind
@@ -74,12 +75,17 @@ class LocalProvider:
         self.has_quotas = problem is None
         if problem:
             warn(problem)
-        self.folder = Path(tempfile.mkdtemp(prefix=f"{self._id}-"))
-        self._keeper = subprocess.Popen(
-            [sys.executable, keeper.__file__], stdin=subprocess.PIPE, text=True, start_new_session=True
-        )
+        self._keeper: subprocess.Popen[str] | None = None
         try:
-            self._keep("folder", str(self.folder))
+            with uninterrupted():
+                self.folder = Path(tempfile.mkdtemp(prefix=f"{self._id}-"))
+                self._keeper = subprocess.Popen(
+                    [sys.executable, keeper.__file__],
+                    stdin=subprocess.PIPE,
+                    text=True,
+                    start_new_session=True,
+                )
+                self._keep("folder", str(self.folder))
             self._agreed = self._write_agreed(settings)
             self._master, log = self._start(
                 "master", [_MASTER, "--host", LOOPBACK, "--port", "0", "--webui-port", "0", *self._agreed]
@@ -102,9 +108,10 @@ class LocalProvider:
         """
         self._ordered += 1
         name = f"n{self._ordered}"
-        group = cgroups.CpuGroup.create(f"{self._id}-{name}") if self.has_quotas else None
-        if group:
-            self._keep("cgroup", str(group.path))
+        with uninterrupted():
+            group = cgroups.CpuGroup.create(f"{self._id}-{name}") if self.has_quotas else None
+            if group:
+                self._keep("cgroup", str(group.path))
         memory = ["--cores", str(kind.slots), "--memory", f"{round(kind.memory_mb)}m"]
         place = [
             "--host",
@@ -181,6 +188,8 @@ class LocalProvider:
 
     def close(self) -> None:
         """End everything; the keeper does the same when this process dies instead."""
+        if self._keeper is None:
+            return
         if self._keeper.stdin and not self._keeper.stdin.closed:
             with contextlib.suppress(BrokenPipeError):
                 self._keeper.stdin.close()
@@ -221,7 +230,7 @@ class LocalProvider:
             "SPARK_DAEMON_MEMORY": DAEMON_MEMORY,
             "SPARK_LOCAL_DIRS": str(self.folder / "scratch"),
         }
-        with log.open("wb") as out:
+        with log.open("wb") as out, uninterrupted():
             process = subprocess.Popen(
                 group.command(command) if group else command,
                 stdin=subprocess.DEVNULL,
@@ -230,7 +239,7 @@ class LocalProvider:
                 env={**os.environ, **settings},
                 start_new_session=True,
             )
-        self._keep("session", str(process.pid))
+            self._keep("session", str(process.pid))
         return process, log
 
     def _said(self, process: "subprocess.Popen[bytes]", log: Path, pattern: str) -> str:
@@ -252,7 +261,7 @@ class LocalProvider:
         self._tell(f"forget {kind} {value}")
 
     def _tell(self, line: str) -> None:
-        if self._keeper.stdin is None:
+        if self._keeper is None or self._keeper.stdin is None:
             raise RheostatError("the keeper has no input")
         self._keeper.stdin.write(line + "\n")
         self._keeper.stdin.flush()

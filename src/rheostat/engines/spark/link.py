@@ -19,6 +19,7 @@ import psutil
 
 from rheostat.engines.spark.spec import FAILURE, LOG, PID, SPEC, Spec
 from rheostat.infrastructure import keeper
+from rheostat.infrastructure.interrupts import uninterrupted
 from rheostat.model.errors import RheostatError, UserError
 from rheostat.model.secrets import hide, secret_values, without_secrets
 
@@ -56,23 +57,25 @@ class Link:
         folder = Path(spec.folder)
         (folder / FAILURE).unlink(missing_ok=True)
         path = spec.write()
-        with (folder / LOG).open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", _MODULE, str(path)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=_environment(spec),
-                start_new_session=True,
-            )
-        link = cls(spec, process.pid)
-        link.process = process
+        link = None
         try:
-            keep(process.pid)
+            with (folder / LOG).open("ab") as log, uninterrupted():
+                process = subprocess.Popen(
+                    [sys.executable, "-m", _MODULE, str(path)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env=_environment(spec),
+                    start_new_session=True,
+                )
+                link = cls(spec, process.pid)
+                link.process = process
+                keep(process.pid)
             (folder / PID).write_text(str(process.pid))
             link._wait_for_answer()
         except BaseException:
-            link.kill()
+            if link is not None:
+                link.kill()
             raise
         return link
 
