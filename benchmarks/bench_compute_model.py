@@ -1,4 +1,4 @@
-"""P4's compute model against Spark: `python -m benchmarks.bench_compute_model [--batches 4]`.
+"""P4's compute model against Spark: `python -m benchmarks.bench_compute_model [--batches 2]`.
 
 Ten allocations of topology10, as P4's algorithms choose them for 0 to 6 more units, each predicted from the
 costs in its file and then run in Real-Time Mode, ten queries with Kafka between them. Operators wait for as
@@ -27,7 +27,7 @@ from rheostat.policies.discovery import Discovery
 NAME, ALLOCATIONS, NEEDED, WITHIN = "topology10", 10, 8, 0.10
 TRIGGER_SECONDS = 15.0  # between two batches a query stands still for a moment, which the model does not know
 SETTLING_SECONDS = 30.0  # ten queries' JVM compiles for as long
-PATIENCE_SECONDS = 300.0
+PATIENCE_SECONDS = 900.0  # a congested query reads ahead, and its batch ends when all of that is done
 SLOWER = 8  # a row takes so many times its cost, and so many times fewer come: two cores carry ten queries
 Units = dict[str, int]
 
@@ -118,7 +118,7 @@ def _rate(batches: list[Batch], leaf: str) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--batches", type=int, default=4, help="of each leaf that are measured")
+    parser.add_argument("--batches", type=int, default=2, help="of each leaf that are measured")
     parser.add_argument("--only", type=int, default=ALLOCATIONS, help="so many allocations, to try it")
     asked = parser.parse_args()
     topology = find_topology(NAME)
