@@ -27,9 +27,9 @@ CURVES = {
     "square": f"period={SECONDS // 2}s:duration={SECONDS}s",
     "sine": f"period={SECONDS}s:duration={SECONDS}s",
 }
-# Application: rows/s at its lowest and highest. By the cores that a node used at several loads the highest
-# keeps the most nodes about two thirds busy, as people who provision for a peak do.
-LOADS = {"wordcount": (8_000, 80_000), "topk": (4_000, 40_000), "ddos": (1_400, 14_000)}
+# Application: rows/s at its lowest and highest. Reckoned from the cores that one node used at several loads,
+# the highest keeps the most nodes 80 % busy: what docs/simulator.md calls provisioning for the peak.
+LOADS = {"wordcount": (10_000, 100_000), "topk": (5_000, 50_000), "ddos": (1_900, 19_000)}
 REAL_TIME = ("sentiment", (1_000, 10_000))
 BEGIN, END = "<!-- trials: begin -->", "<!-- trials: end -->"
 
