@@ -1,8 +1,8 @@
 """P4's compute model against Spark: `python -m benchmarks.bench_compute_model [--batches 2]`.
 
-Ten allocations of topology10, as P4's algorithms choose them for 0 to 6 more units, each predicted from the
+Ten allocations of topology10, as P4's algorithms choose them for 0 to 5 more units, each predicted from the
 costs in its file and then run in Real-Time Mode, ten queries with Kafka between them. Operators wait for as
-long as a row costs, as for a remote service: two cores cannot compute for twenty instances at once.
+long as a row costs, as for a remote service: two cores cannot compute for fifteen instances at once.
 """
 
 import argparse

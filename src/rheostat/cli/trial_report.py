@@ -44,7 +44,6 @@ class Check:
     bound: float
     form: str
     least: bool = False  # whether the bound is a least, not a most
-    absent: str = ""  # who did not run, so that there is no ratio to judge
 
     @property
     def kept(self) -> bool:
@@ -56,8 +55,6 @@ class Check:
         word = "at least" if self.least else "at most"
         verdict = "ok" if self.kept else "RED"
         found = self.form.format(self.found) if math.isfinite(self.found) else "no run"
-        if self.absent:
-            found, verdict = f"{self.absent} did not run", "-"
         return (
             self.policy,
             self.what,
@@ -131,7 +128,7 @@ class Report:
         """The two tables in Markdown: measures, and bounds."""
         header = ["", "runs", *(name for name, _, _ in COLUMNS)]
         bounds = [
-            (policy, what, found, bound, f"**{verdict}**" if verdict == "RED" else verdict)
+            (policy, what, found, bound, verdict if verdict == "ok" else f"**{verdict}**")
             for policy, what, found, bound, verdict in (check.cells for check in self.checks)
         ]
         return [
@@ -211,7 +208,6 @@ def _checks(
         checks.append(Check(name, what, middle(lag_to_control), LAG_TO_CONTROL, "{:.2f}"))
     if ALLOCATION in took_part:
         fewer = 1 - ratio(ALLOCATION, _node_seconds)
-        absent = "" if not own or math.isfinite(fewer) else ALLOCATION
         checks += [
             Check(
                 name,
@@ -220,16 +216,8 @@ def _checks(
                 FEWER_THAN_ALLOCATION,
                 "{:.0%}",
                 least=True,
-                absent=absent,
             ),
-            Check(
-                name,
-                f"p99 lag to {ALLOCATION}'s",
-                ratio(ALLOCATION, _p99),
-                LAG_TO_ALLOCATION,
-                "{:.2f}",
-                absent=absent,
-            ),
+            Check(name, f"p99 lag to {ALLOCATION}'s", ratio(ALLOCATION, _p99), LAG_TO_ALLOCATION, "{:.2f}"),
         ]
     degraded = middle(lambda one: _measures(contest, one, np.zeros_like).throughput_degradation)
     return [*checks, Check(name, "throughput degradation", degraded, DEGRADED, "{:.3f}")]

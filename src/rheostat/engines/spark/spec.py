@@ -80,7 +80,7 @@ class Spec:
         }
 
 
-# Without a page to show it on, Spark still keeps what a thousand batches did: fifty MB in half an hour.
+# Without a page to show it on, Spark would still keep what the last thousand batches did.
 _NO_PAGE = {
     "spark.ui.enabled": "false",
     "spark.ui.retainedJobs": "20",
