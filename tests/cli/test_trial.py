@@ -143,7 +143,8 @@ def test_results_are_kept(tmp_path: Path) -> None:
         (("-p", " "), "--policies names none"),
         (("-p", "ds2", "--peers", "sparkdra"), "sparkdra"),
         (("-p", "ds2", "--mode", "realtime"), "needs --kafka"),
-        (("-p", "ds2", "--warm-up", "180"), "--warm-up must be shorter than the curve"),
+        (("-p", "ds2", "--warm-up", "601"), "--warm-up must be from 0 to 600 s, not 601"),
+        (("-p", "ds2", "-c", "sine:lead=5"), "lead is given twice"),
         (("-p", "ds2", "--nodes", "4:1"), "--nodes"),
         (("-p", "ds2", "--trigger", "0"), "--trigger"),
         (("-p", "ds2", "-c", "wave"), "wave"),
@@ -179,7 +180,7 @@ def test_results_that_are_there_are_not_made_again(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
-    contest = Contest(**{**CONTEST.__dict__, "trigger_seconds": 3.0, "warm_up_seconds": 20.0})
+    contest = Contest(**{**CONTEST.__dict__, "trigger_seconds": 3.0, "warm_up_seconds": 40.0})
     for name in ("ds2", "static-peak"):
         kept = Path("trial") / name / "1" / "result.json"
         kept.parent.mkdir(parents=True)

@@ -78,7 +78,7 @@ def test_no_text_whatever_raises_anything_but_a_user_error(text: str) -> None:
 
 
 OWN_KEYS = {key.name for family in FAMILIES.values() for key in family.keys}
-KEYS = st.sampled_from(sorted(OWN_KEYS | {"scale", "compress", "noise", "dispersion", "seed"}))
+KEYS = st.sampled_from(sorted(OWN_KEYS | {"scale", "compress", "lead", "noise", "dispersion", "seed"}))
 WORDS = "0 1 90s 10m 2h 1e9 -1 nan 1e-9 poisson negbin ٣ 1_0"
 VALUES = st.sampled_from(WORDS.split()) | st.floats(0, 1e5).map(repr) | st.text(max_size=8)
 

@@ -7,13 +7,14 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import NoReturn
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from rheostat.apps.load import LiveStream, flood, stream
+from rheostat.apps.load import LiveStream, arrivals, flood, stream
 from rheostat.engines.spark import host
 from rheostat.engines.spark.application import Application, Rows, Transform, Write
 from rheostat.model.errors import UserError
@@ -67,7 +68,13 @@ class Input:
     @property
     def arrived(self) -> Callable[[], float] | None:
         """Rows that were offered so far, where Spark cannot tell."""
-        return self._live.arrived if is_real_time() and not self.topic else None
+        if self.topic or self.flood:
+            return None
+        if is_real_time():
+            return self._live.arrived
+        if host.current is None:
+            return None
+        return arrivals(self.curve, self.seed, Path(host.current.spec.checkpoint))
 
     @cached_property
     def _live(self) -> LiveStream:

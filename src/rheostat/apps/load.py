@@ -1,13 +1,17 @@
 """Streams that follow a load curve, for demos, tests and benchmarks. Row n is the same in every run."""
 
+import math
 import threading
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from rheostat.engines.spark import rate_source
 from rheostat.workloads import parse_curve, sample
 
 TICK_SECONDS = 1.0  # the rate source counts in whole seconds
@@ -42,6 +46,20 @@ def stream(spark: SparkSession, curve: str, seed: int = 0, partitions: int = 1) 
     )
     rows = f"case when {after} > {first} then sequence({first}, {after} - 1) else array() end"
     return ticks.select("timestamp", F.explode(F.expr(rows)).alias("value"))
+
+
+def arrivals(curve: str, seed: int, checkpoint: Path) -> Callable[[], float]:
+    """Rows that a curve has brought so far to the rate source of a checkpoint; NaN before it began."""
+    counts, start = totals(curve, seed), list[float]()
+
+    def arrived() -> float:
+        if not start:
+            if (noted := rate_source.began(checkpoint)) is None:
+                return math.nan
+            start.append(noted)
+        return float(np.interp((time.time() - start[0]) / TICK_SECONDS, range(len(counts)), counts))
+
+    return arrived
 
 
 def flood(spark: SparkSession, rows: int, partitions: int = 1) -> DataFrame:

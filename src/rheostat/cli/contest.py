@@ -38,9 +38,14 @@ class Contest:
     settings: Mapping[str, str] = field(default_factory=dict)  # Spark's, of --conf
 
     @property
+    def load(self) -> str:
+        """The curve that is offered: its first load is held while everything warms up."""
+        return f"{self.curve}:lead={self.warm_up_seconds:g}" if self.warm_up_seconds else self.curve
+
+    @property
     def seconds(self) -> float:
         """How long the load lasts."""
-        return parse_curve(self.curve).duration_seconds
+        return parse_curve(self.load).duration_seconds
 
     def json(self) -> str:
         """What makes it this contest and no other."""

@@ -15,6 +15,7 @@ from rheostat.cli.feed import Feed, feed
 from rheostat.cli.running import Order, Running, started
 from rheostat.control.guards import Guards
 from rheostat.control.loop import Turn
+from rheostat.engines.spark import rate_source
 from rheostat.engines.spark.engine import SparkEngine
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
@@ -40,11 +41,11 @@ def run_one(
 def _input(contest: Contest) -> AbstractContextManager[Feed | None]:
     if contest.kafka is None:
         return nullcontext()
-    return feed(contest.kafka, contest.curve, contest.seed, contest.partitions)
+    return feed(contest.kafka, contest.load, contest.seed, contest.partitions)
 
 
 def _order(contest: Contest, one: Contestant, folder: Path, sent: Feed | None) -> Order:
-    own = ("--topic", sent.topic) if sent else (contest.curve, "--partitions", str(contest.partitions))
+    own = ("--topic", sent.topic) if sent else (contest.load, "--partitions", str(contest.partitions))
     return Order(
         name=Path(contest.app).stem,
         script=contest.script,
@@ -63,7 +64,7 @@ def _order(contest: Contest, one: Contestant, folder: Path, sent: Feed | None) -
         allocated=one.allocated,
         seed=contest.seed,
         settings={**contest.settings, **(_allocation(contest) if one.allocated else {}), **one.settings},
-        facts={"curve": contest.curve, "seed": contest.seed},
+        facts={"curve": contest.load, "seed": contest.seed},
     )
 
 
@@ -180,18 +181,17 @@ class _Books:
             arrived = Count.of(sorted(self.arrived.items()))
             return replace(arrived, rows=arrived.rows - arrived.rows[0]), done
         ticks = Count.of_curve(
-            parse_curve(self.contest.curve), self.contest.seed, self._source_began(), self.contest.partitions
+            parse_curve(self.contest.load), self.contest.seed, self._source_began(), self.contest.partitions
         )
         read = np.minimum(done.rows, len(ticks.rows) - 1).astype(int)  # the rate source counts ticks
         return ticks, Count(done.at, ticks.rows[read])
 
     def _source_began(self) -> float:
         """When the rate source began to count, as it noted in its checkpoint."""
-        for path in (self.folder / "checkpoint").glob("**/sources/0/0"):
-            noted = path.read_text().splitlines()[-1]
-            if noted.isdigit():
-                return int(noted) / 1000 - self.began_at
-        raise RheostatError("the checkpoint does not tell when the load began")
+        noted = rate_source.began(self.folder / "checkpoint")
+        if noted is None:
+            raise RheostatError("the checkpoint does not tell when the load began")
+        return noted - self.began_at
 
 
 def _judged(contest: Contest, name: str, number: int, book: _Books, turns: list[Turn]) -> Result:
@@ -216,7 +216,11 @@ def _judged(contest: Contest, name: str, number: int, book: _Books, turns: list[
         lag=_listed(lag(times, arrived, done, in_steps=contest.mode != "realtime")),
         nodes=_listed(_latest(times, paid_at, paid)),
         instances=_listed(_latest(times, *np.array(book.instances).T)),
-        work=[pair for turn in turns if (pair := _work(turn, contest.node))],
+        work=[
+            pair
+            for turn in turns
+            if turn.observation.start >= times[0] and (pair := _work(turn, contest.node))
+        ],
         startups=_startups(paid_at, paid, serving),
         changes=sum(turn.outcome.status is Status.APPLIED for turn in turns),
         failed=sum(turn.outcome.status is Status.FAILED for turn in turns),

@@ -18,6 +18,7 @@ from rheostat.workloads import parse_curve
 ALL_PEERS = "static-min,static-peak,spark-dra,occupancy,joint,ds2"
 REFERENCE = "static-peak"
 RESULT, ABOUT = "result.json", "contest.json"
+MOST_WARM_UP_SECONDS = 600
 
 
 def register(app: typer.Typer) -> None:
@@ -45,7 +46,10 @@ def _trial(
     trigger: run.TriggerOption = None,
     period: Annotated[float, typer.Option("--period", help="Seconds between decisions.")] = 5.0,
     cooldown: Annotated[float, typer.Option("--cooldown", help="Least seconds between two changes.")] = 5.0,
-    warm_up: Annotated[float, typer.Option("--warm-up", help="First seconds that are not judged.")] = 20.0,
+    warm_up: Annotated[
+        float,
+        typer.Option("--warm-up", help="Seconds at the curve's first load before it begins; not judged."),
+    ] = 40.0,
     partitions: Annotated[
         int, typer.Option("--partitions", min=1, max=64, help="Tasks that read the curve, or of the topic.")
     ] = 4,
@@ -64,13 +68,10 @@ def _trial(
     What is in the folder from an earlier call with the same options is kept: it goes on where it stopped.
     """
     trigger_seconds = run.trigger_of(mode, trigger)
-    parsed = parse_curve(curve)
     if mode == "realtime" and kafka is None:
         raise UserError("--mode realtime needs --kafka HOST:PORT; start a broker with `rheostat kafka up`")
-    if not 0 <= warm_up < parsed.duration_seconds - 1:
-        raise UserError(
-            f"--warm-up must be shorter than the curve, which takes {parsed.duration_seconds:g} s"
-        )
+    if not 0 <= warm_up <= MOST_WARM_UP_SECONDS:
+        raise UserError(f"--warm-up must be from 0 to {MOST_WARM_UP_SECONDS} s, not {warm_up:g}")
     script = apps.find(app)
     check_script(script)
     contest = Contest(
@@ -89,6 +90,7 @@ def _trial(
         kafka=kafka,
         settings=settings.read(conf, None),
     )
+    parse_curve(contest.load)
     tried = _named(policies)
     if not tried:
         raise UserError("--policies names none; see `rheostat policies`")

@@ -116,8 +116,8 @@ class Report:
             "",
             f"{contest.mode}, trigger {contest.trigger_seconds:g} s, a decision every "
             f"{contest.period_seconds:g} s, {nodes.min_nodes} to {nodes.max_nodes} nodes of {node.cores:g} "
-            f"cores and {node.slots} slots, seed {contest.seed}. "
-            f"The first {contest.warm_up_seconds:g} s are not judged.",
+            f"cores and {node.slots} slots, seed {contest.seed}. The curve's first load is held for "
+            f"{contest.warm_up_seconds:g} s beforehand, which are not judged.",
             "",
             *self.tables(),
             *(f"\n![load, throughput, lag, instances and nodes over time]({plot})" for plot in plots),

@@ -50,6 +50,7 @@ class Family:
         return (
             Key("scale", "number", 1.0, 0.0, 1000.0),
             Key("compress", "number", self.compress, 1e-3, 1e5),
+            Key("lead", "time", 0.0, 0.0, MAX_SECONDS),
             Key("noise", "word", "none", words=KINDS),
             Key("dispersion", "number", 0.02, 1e-6, 10.0),
             Key("seed", "whole", 0.0, 0.0, 2.0**32),

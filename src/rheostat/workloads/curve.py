@@ -41,11 +41,13 @@ class Curve:
         )
 
 
-def within(duration: float, rate: RateFunction, scale: float = 1.0, compress: float = 1.0) -> RateFunction:
-    """Make a shape answer at any time: clamped to its duration, never negative, scaled and compressed."""
+def within(
+    duration: float, rate: RateFunction, scale: float = 1.0, compress: float = 1.0, lead: float = 0.0
+) -> RateFunction:
+    """Make a shape answer at any time: clamped to its duration, never negative, scaled, compressed, later."""
 
     def clamped(seconds: FloatArray) -> FloatArray:
-        own = np.clip(np.asarray(seconds, dtype=np.float64) * compress, 0.0, duration)
+        own = np.clip((np.asarray(seconds, dtype=np.float64) - lead) * compress, 0.0, duration)
         return np.maximum(rate(own), 0.0) * scale
 
     return clamped

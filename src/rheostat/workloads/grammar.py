@@ -40,13 +40,13 @@ def parse_curve(spec: str) -> Curve:
         raise UserError(f"unknown load curve {_short(name)}{nearest(name[:80], FAMILIES)}")
     values = _values(family, parts)
     duration, rate = _shape(family, values)
-    scale, compress = _float(values["scale"]), _float(values["compress"])
-    lasts = duration / compress
+    scale, compress, lead = (_float(values[key]) for key in ("scale", "compress", "lead"))
+    lasts = duration / compress + lead
     if not MIN_SECONDS <= lasts <= MAX_SECONDS:
         raise UserError(
             f"{family.name}: lasts {lasts:g} s with compress={compress:g}; allowed are 1 s to 366 days"
         )
-    return Curve(family.name, lasts, within(duration, rate, scale, compress), _noise(values))
+    return Curve(family.name, lasts, within(duration, rate, scale, compress, lead), _noise(values))
 
 
 def _shape(family: Family, values: Mapping[str, Value]) -> tuple[float, RateFunction]:

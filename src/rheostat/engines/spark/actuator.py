@@ -71,7 +71,8 @@ class Actuator:
             self.nodes = nodes
         if changed:
             self.before_step("batch")
-            self._wait_for_batch(changed)
+            if leaving:
+                self._wait_for_batch(changed)
         if leaving:
             self._remove(leaving, nodes - len(leaving))
             self.nodes = nodes - len(leaving)
@@ -249,20 +250,25 @@ class Actuator:
         return added
 
     def _wait_for_batch(self, queries: set[str]) -> None:
-        """Wait for a batch of each query that began after the change: from then on nothing runs as it was."""
+        """Wait until no batch of these queries runs as it was: what they leave, nothing needs any more.
+
+        A micro-batch that ends is followed by one that is planned anew; in Real-Time Mode a batch is seen
+        to have been planned anew when it ends.
+        """
         began = self.clock.now()
         fresh: dict[str, int] = {}
 
         def ended() -> bool:
             for batch in self.monitor.recent:
-                if batch.started >= began and batch.query in queries:
+                at = batch.started if self.realtime else batch.finished
+                if at >= began and batch.query in queries:
                     fresh.setdefault(batch.query, batch.number)
             return len(fresh) == len(queries)
 
         limit = max([BATCH_SECONDS, *(3 * batch.seconds for batch in self.monitor.recent)])
         if self._wait(ended, limit):
-            numbers = [str(number) for number in fresh.values()]
-            self.steps.append(f"effective in batch {' and '.join(numbers)}")
+            numbers = " and ".join(str(number) for number in fresh.values())
+            self.steps.append(f"effective {'in' if self.realtime else 'after'} batch {numbers}")
         else:
             late = " and ".join(sorted(queries - set(fresh)))
             self.steps.append(

@@ -186,11 +186,14 @@ class Ledger:
         return self._latest if at is None else at / 1000 - self.began_at
 
     def _waiting(self, at: float, sources: Sequence[Mapping[str, Any]]) -> float | None:
-        """Rows that the source holds beyond this batch: by what it was offered, or by its offsets."""
-        if not self._arrived:
+        """Rows that the source holds beyond this batch: by what it was offered, or by its offsets.
+
+        Micro-batches of a source that is not Kafka take all that it has, and may count it otherwise.
+        """
+        position = _position(sources)
+        if not self._arrived or (position is None and not self.realtime):
             return _backlog(sources)
         times, rows = zip(*self._arrived, strict=True)
-        position = _position(sources)
         return max(0.0, float(np.interp(at, times, rows)) - (self._done if position is None else position))
 
 

@@ -158,7 +158,7 @@ class SparkEngine:
 
     def _outcome(self, status: Status, before: Configuration, started: float, why: str) -> Outcome:
         now, actuator = self.clock.now(), self._actuator
-        self.monitor.forget(now)
+        self.monitor.forget(now, changed=now)
         took = f"{self.configuration.describe(before)} in {now - started:.1f} s"
         return Outcome(
             status,

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
+import numpy as np
+
 from rheostat.engines.spark.batches import Batch, StageRun
 from rheostat.engines.spark.parts import received
 from rheostat.model.configuration import NodeKind
@@ -27,6 +29,8 @@ class Window:
     batches: tuple[Batch, ...]
     realtime: bool
     now: float
+    start: float = 0.0
+    offered: tuple[tuple[float, float], ...] = ()  # when, and rows so far, where the source tells
 
     @property
     def doubtful(self) -> bool:
@@ -199,8 +203,22 @@ def _load(window: Window) -> float | None:
     if arrived is None or first is None:
         return None
     last = window.batches[-1]
-    seconds = last.finished - first.finished if window.realtime else last.started - first.started
-    return arrived / seconds if seconds > 0 else None
+    since, until = (first.finished, last.finished) if window.realtime else (first.started, last.started)
+    return arrived / (until - since) * _trend(window, since, until) if until > since else None
+
+
+def _trend(window: Window, since: float, until: float) -> float:
+    """How much more the source is offered in this window than it was between two moments before."""
+    if not window.offered:
+        return 1.0
+    at, rows = zip(*window.offered, strict=True)
+    begin, end = max(window.start, at[0]), min(window.now, at[-1])
+    if since < at[0] or until > at[-1] or end <= begin:
+        return 1.0
+    then, now = (
+        np.diff(np.interp(span, at, rows))[0] / (span[1] - span[0]) for span in ((since, until), (begin, end))
+    )
+    return float(now / then) if then > 0 else 1.0
 
 
 def _arrived(window: Window) -> float | None:

@@ -56,6 +56,7 @@ class Query:
         self.batches: list[Batch] = []
         self.before: Batch | None = None
         self._cold = COLD_BATCHES
+        self._changed = 0.0  # a batch that began earlier ran otherwise
 
     def read(self, told: Mapping[str, Any]) -> None:
         """Take what the driver tells of the query itself."""
@@ -67,22 +68,27 @@ class Query:
         """A batch ended."""
         if self._cold > 0 and not batch.idle:
             self._cold, self.before = self._cold - 1, batch
+        elif batch.started < self._changed:
+            self.before = batch
         else:
             self.batches.append(batch)
 
-    def close(self) -> None:
+    def close(self, changed: float | None = None) -> None:
         """Begin a new window; the last batch of this one serves as the moment to count from."""
         if self.batches:
             self.before = self.batches[-1]
         self.batches = []
+        if changed is not None:
+            self._changed = changed
 
     def start_anew(self) -> None:
         """Another driver runs it now."""
         self.batches, self.before, self._cold = [], None, COLD_BATCHES
 
-    def window(self, realtime: bool, now: float) -> measuring.Window:
+    def window(self, realtime: bool, start: float, now: float) -> measuring.Window:
         """The open window as a value."""
-        return measuring.Window(self.before, tuple(self.batches), realtime, now)
+        offered = tuple(self.ledger.arrivals)
+        return measuring.Window(self.before, tuple(self.batches), realtime, now, start, offered)
 
     def shares(self) -> dict[str, tuple[int, ...]]:
         """Which stages are whose; an operator that shares another's stage has none of its own."""
@@ -147,10 +153,10 @@ class Monitor:
         """Add an event of the controller's own."""
         self._events.append(Event(at, kind, text))
 
-    def forget(self, now: float) -> None:
-        """Begin new windows, after a change."""
+    def forget(self, now: float, changed: float | None = None) -> None:
+        """Begin new windows; after a change, without the batches that began before it."""
         for query in self.queries.values():
-            query.close()
+            query.close(changed)
         self.start = now
 
     def another(self, link: Link) -> None:
@@ -192,7 +198,7 @@ class Monitor:
             operators |= measuring.operators(
                 topology,
                 query.operators,
-                query.window(self._realtime, now),
+                query.window(self._realtime, self.start, now),
                 query.shares(),
                 parallelism,
                 nodes,
@@ -204,7 +210,9 @@ class Monitor:
             {name: operators[name] for name in topology.names},
             self._nodes(now, nodes),
             self._application(
-                topology, trigger_seconds, {n: q.window(self._realtime, now) for n, q in self.queries.items()}
+                topology,
+                trigger_seconds,
+                {n: q.window(self._realtime, self.start, now) for n, q in self.queries.items()},
             ),
             tuple(self._events),
         )
