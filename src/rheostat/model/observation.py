@@ -71,6 +71,7 @@ class ApplicationMeasures:
     batch_parts: Mapping[str, float] = field(
         default_factory=dict
     )  # seconds per part of a batch, Spark's names
+    stale: bool = False  # no batch ended in the window: operators are measured by the last that did
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,8 @@ class Policy(ABC):
             return hold(situation, f"hold: not measured in this window: {what}"), memory
         proposal, memory = self.propose(situation, memory)
         target = _bounded(situation, proposal.target)
+        if situation.observation.application.stale and target < situation.configuration:
+            return hold(situation, "hold: no batch ended in this window, so nothing shrinks"), memory
         reason = (
             proposal.reason if target == proposal.target else f"{proposal.reason}; brought within the bounds"
         )

@@ -31,6 +31,7 @@ class Window:
     now: float
     start: float = 0.0
     offered: tuple[tuple[float, float], ...] = ()  # when, and rows so far, where the source tells
+    stale: bool = False  # no batch ended in it: these are the last that did
 
     @property
     def doubtful(self) -> bool:
@@ -102,7 +103,7 @@ def application(source: str, window: Window, trigger_seconds: float | None) -> A
     load = _load(window)
     return ApplicationMeasures(
         load={source: load},
-        throughput=_throughput(window),
+        throughput=None if window.stale else _throughput(window),
         backlog=_backlog(window, load),
         lag_seconds=lag(window, load),
         batch_seconds=sum(batch.seconds for batch in ran) / len(ran) if ran else None,
@@ -110,7 +111,8 @@ def application(source: str, window: Window, trigger_seconds: float | None) -> A
         state_bytes=last.state_bytes if last else None,
         state_rows=last.state_rows if last else None,
         batch_parts=_parts(ran),
-        batches=len(ran),
+        batches=0 if window.stale else len(ran),
+        stale=window.stale,
     )
 
 
@@ -134,6 +136,7 @@ def together(
         state_rows=_total([one.state_rows for one in all_measured]),
         batch_parts=slowest.batch_parts,
         batches=sum(one.batches or 0 for one in all_measured),
+        stale=any(one.stale for one in all_measured),
     )
 
 

@@ -57,6 +57,7 @@ class Query:
         self.before: Batch | None = None
         self._cold = COLD_BATCHES
         self._changed = 0.0  # a batch that began earlier ran otherwise
+        self._latest: tuple[Batch, ...] = ()  # the last two that tell of the load
 
     def read(self, told: Mapping[str, Any]) -> None:
         """Take what the driver tells of the query itself."""
@@ -66,7 +67,9 @@ class Query:
 
     def add(self, batch: Batch) -> None:
         """A batch ended."""
-        if self._cold > 0 and not batch.idle:
+        cold = self._cold > 0 and not batch.idle
+        self._latest = (*self._latest, batch)[-2:] if not cold else (batch,)
+        if cold:
             self._cold, self.before = self._cold - 1, batch
         elif batch.started < self._changed:
             self.before = batch
@@ -83,12 +86,20 @@ class Query:
 
     def start_anew(self) -> None:
         """Another driver runs it now."""
-        self.batches, self.before, self._cold = [], None, COLD_BATCHES
+        self.batches, self.before, self._cold, self._latest = [], None, COLD_BATCHES, ()
 
     def window(self, realtime: bool, start: float, now: float) -> measuring.Window:
-        """The open window as a value."""
-        offered = tuple(self.ledger.arrivals)
-        return measuring.Window(self.before, tuple(self.batches), realtime, now, start, offered)
+        """The open window as a value.
+
+        While a long micro-batch runs, what the one before it cost is the best that is known, and what the
+        source is offered meanwhile may have grown.
+        """
+        offered, batches, before = tuple(self.ledger.arrivals), tuple(self.batches), self.before
+        stale = not batches and not realtime and bool(offered) and len(self._latest) == 2
+        if stale:
+            before, *rest = self._latest
+            batches = tuple(rest)
+        return measuring.Window(before, batches, realtime, now, start, offered, stale)
 
     def shares(self) -> dict[str, tuple[int, ...]]:
         """Which stages are whose; an operator that shares another's stage has none of its own."""
