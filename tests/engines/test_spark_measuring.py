@@ -7,6 +7,7 @@ import pytest
 
 from rheostat.engines.spark.batches import Batch, Ledger, StageRun
 from rheostat.engines.spark.measuring import Window, application, operators, stage_overhead, together
+from rheostat.engines.spark.monitor import Query
 from rheostat.model.configuration import NodeKind
 from rheostat.model.observation import ApplicationMeasures
 from rheostat.model.topology import Operator, Stream, Topology
@@ -128,6 +129,31 @@ def test_rows_that_stay_at_the_source_count_as_load() -> None:
     seen = application("in", window(late, before=early, now=3.0), 2.0)
     assert seen.load == {"in": 20.0}
     assert seen.backlog == 20.0 + 30.0  # a second's arrivals and what the source held back
+
+
+def test_load_is_as_fresh_as_the_sources_own_count() -> None:
+    batches = (batch(0, 0, 0), batch(1, 4, 20), batch(2, 8, 20))  # a row is worth two of what it counts
+    offered = ((0.0, 0.0), (8.0, 80.0), (10.0, 180.0), (12.0, 280.0))
+    seen = Window(batches[-2], batches[-1:], False, 12.0, 10.0, offered, batches)
+    assert application("in", seen, 4.0).load == {"in": 25.0}  # 50 a second since 10 s, by half
+    assert application("in", replace(seen, offered=offered[:2]), 4.0).load == {"in": 5.0}  # nothing newer
+
+
+def test_while_a_long_batch_runs_the_last_one_stands_in() -> None:
+    query = Query("q", ["in", "work"], Ledger(0.0, source="in"))
+    for number, started in enumerate((0.0, 2.0, 4.0, 6.0)):  # two are cold
+        query.add(batch(number, started, 20))
+    query.ledger.count_arrivals([(second * 1000, 10.0 * second) for second in range(21)])
+    query.close(changed=8.0)
+    stale = query.window(False, 15.0, 20.0)
+    seen = application("in", stale, 2.0)
+    assert (seen.load, seen.batches, seen.stale, seen.throughput) == ({"in": 10.0}, 0, True, None)
+    measured = operators(CHAIN, CHAIN.names, stale, {"in": (0,), "work": (1,)}, {}, {}, KIND)
+    assert measured["work"].cpu_seconds == pytest.approx(0.4)
+    query.add(batch(4, 7.0, 40))  # it began before the change
+    assert query.window(False, 15.0, 20.0).stale
+    query.add(batch(5, 15.0, 40))
+    assert not query.window(False, 15.0, 20.0).stale
 
 
 def test_without_a_batch_nothing_is_known() -> None:

@@ -12,6 +12,7 @@ from rheostat.policies.base import Info, Memory, Policy, Situation, Start, hold,
 from rheostat.workloads import Curve, parse_curve
 
 ORDERS = ("slot+node", "node")
+REMEMBERED = 10  # windows over which a cost is averaged: what a row costs changes, not only at the start
 NOISE = 0.02  # differences of this part of a load or level mean nothing
 
 
@@ -144,12 +145,12 @@ class Multilevel(Policy):
         return max(load, *ahead), None, "expected load"
 
     def _learn(self, situation: Situation, memory: Memory) -> dict[str, Any]:
-        """Slots kept busy per offered row, averaged over the windows so far, and the distance of levels."""
+        """Slots kept busy per offered row, averaged over the latest windows, and the distance of levels."""
         windows, per_row, step = memory.get("windows", 0), dict(memory.get("per_row", {})), memory.get("step")
         if situation.load > 0:
             for name, busy in situation.evaluation.busy.items():
                 mean = per_row.get(name, 0.0)
-                per_row[name] = mean + (busy / situation.load - mean) / (windows + 1)
+                per_row[name] = mean + (busy / situation.load - mean) / min(windows + 1, REMEMBERED)
             windows += 1
             step = self.delta_load or step or 0.25 / max(*per_row.values(), 1e-12)
         return {"windows": windows, "per_row": per_row, "step": step}

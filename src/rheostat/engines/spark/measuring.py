@@ -1,5 +1,6 @@
 """From batches to an observation: what a policy may know about a window. Pure: no Spark, no clock."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -31,6 +32,7 @@ class Window:
     now: float
     start: float = 0.0
     offered: tuple[tuple[float, float], ...] = ()  # when, and rows so far, where the source tells
+    latest: tuple[Batch, ...] = ()  # batches before it, too, by which rows are compared with that
     stale: bool = False  # no batch ended in it: these are the last that did
 
     @property
@@ -45,7 +47,7 @@ class Window:
     @property
     def trusted(self) -> "Window":
         """The same, or as if nothing had been heard."""
-        return replace(self, before=None, batches=()) if self.doubtful else self
+        return replace(self, before=None, batches=(), latest=()) if self.doubtful else self
 
     @property
     def ran(self) -> tuple[Batch, ...]:
@@ -200,28 +202,38 @@ def _backlog(window: Window, load: float | None) -> float | None:
 
 
 def _load(window: Window) -> float | None:
-    """Rows/s that arrived, processed yet or not, between the moments at which the source was asked."""
-    arrived = _arrived(window)
+    """Rows/s that arrived, processed yet or not: by the source's own count, else from trigger to trigger.
+
+    A source may count other things than rows; what it counts between two batches tells what one is worth.
+    """
+    since, until = max(window.start, _at(window.offered, 0)), min(window.now, _at(window.offered, -1))
+    known = [batch for batch in window.latest if batch.started >= _at(window.offered, 0)]
+    if until > since and len(known) > 1:
+        compared = replace(window, before=known[0], batches=tuple(known[1:]))
+        rows, counted = _arrived(compared), _counted(window.offered, *_span(compared))
+        if rows and counted:
+            return rows / counted * _counted(window.offered, since, until) / (until - since)
+    arrived, (since, until) = _arrived(window), _span(window)
+    return arrived / (until - since) if arrived is not None and until > since else None
+
+
+def _at(offered: Sequence[tuple[float, float]], index: int) -> float:
+    return offered[index][0] if offered else -math.inf
+
+
+def _span(window: Window) -> tuple[float, float]:
+    """The moments between which the rows of its batches arrived; the same twice where none tell."""
     first = window.before or (window.batches[0] if len(window.batches) > 1 else None)
-    if arrived is None or first is None:
-        return None
+    if first is None or not window.batches:
+        return 0.0, 0.0
     last = window.batches[-1]
-    since, until = (first.finished, last.finished) if window.realtime else (first.started, last.started)
-    return arrived / (until - since) * _trend(window, since, until) if until > since else None
+    return (first.finished, last.finished) if window.realtime else (first.started, last.started)
 
 
-def _trend(window: Window, since: float, until: float) -> float:
-    """How much more the source is offered in this window than it was between two moments before."""
-    if not window.offered:
-        return 1.0
-    at, rows = zip(*window.offered, strict=True)
-    begin, end = max(window.start, at[0]), min(window.now, at[-1])
-    if since < at[0] or until > at[-1] or end <= begin:
-        return 1.0
-    then, now = (
-        np.diff(np.interp(span, at, rows))[0] / (span[1] - span[0]) for span in ((since, until), (begin, end))
-    )
-    return float(now / then) if then > 0 else 1.0
+def _counted(offered: Sequence[tuple[float, float]], since: float, until: float) -> float:
+    """What a source was offered between two moments by its own count."""
+    before, after = np.interp((since, until), *zip(*offered, strict=True))
+    return float(after - before)
 
 
 def _arrived(window: Window) -> float | None:

@@ -21,6 +21,7 @@ from rheostat.model.observation import (
 from rheostat.model.topology import Topology
 
 RECENT = 50  # batches kept for the live view and for the overhead of a stage
+LATEST = 20  # batches by which rows are compared with what the source says that it was offered
 COLD_BATCHES = 2  # the first of a run tell of a JVM that loads its classes, not of the load
 
 
@@ -57,7 +58,7 @@ class Query:
         self.before: Batch | None = None
         self._cold = COLD_BATCHES
         self._changed = 0.0  # a batch that began earlier ran otherwise
-        self._latest: tuple[Batch, ...] = ()  # the last two that tell of the load
+        self._latest: tuple[Batch, ...] = ()  # of this run, after the cold ones
 
     def read(self, told: Mapping[str, Any]) -> None:
         """Take what the driver tells of the query itself."""
@@ -68,7 +69,7 @@ class Query:
     def add(self, batch: Batch) -> None:
         """A batch ended."""
         cold = self._cold > 0 and not batch.idle
-        self._latest = (*self._latest, batch)[-2:] if not cold else (batch,)
+        self._latest = (batch,) if cold else (*self._latest, batch)[-LATEST:]
         if cold:
             self._cold, self.before = self._cold - 1, batch
         elif batch.started < self._changed:
@@ -95,11 +96,10 @@ class Query:
         source is offered meanwhile may have grown.
         """
         offered, batches, before = tuple(self.ledger.arrivals), tuple(self.batches), self.before
-        stale = not batches and not realtime and bool(offered) and len(self._latest) == 2
+        stale = not batches and not realtime and bool(offered) and len(self._latest) > 1
         if stale:
-            before, *rest = self._latest
-            batches = tuple(rest)
-        return measuring.Window(before, batches, realtime, now, start, offered, stale)
+            before, batches = self._latest[-2], self._latest[-1:]
+        return measuring.Window(before, batches, realtime, now, start, offered, self._latest, stale)
 
     def shares(self) -> dict[str, tuple[int, ...]]:
         """Which stages are whose; an operator that shares another's stage has none of its own."""
