@@ -1,8 +1,8 @@
 """All trials of docs/trials.md: `python -m benchmarks.trials [--minutes N] [--out docs/trials.md]`.
 
-Takes hours (about seven, reckoned), in as many sittings as you like: what is done is kept in its folder.
-First the tried policy against the two peers that bound it, three times, then everybody else once. --show
-prints the commands.
+Takes hours (about ten, reckoned), in as many sittings as you like: what is done is kept in its folder.
+First the tried policy against the two peers that bound it, three times; then, on sines, everybody else once.
+--show prints the commands.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from rheostat.infrastructure import kafka
 
-SECONDS = 150
+SECONDS = 300
 POLICY = "multilevel"
 BOUND = "static-peak,spark-dra"
 ALL = "static-min,static-peak,spark-dra,occupancy,joint,ds2"
@@ -29,8 +29,9 @@ CURVES = {
 }
 # Application: rows/s at its lowest and highest. Reckoned from the cores that one node used at several loads,
 # the highest keeps the most nodes 80 % busy: what docs/simulator.md calls provisioning for the peak.
-LOADS = {"wordcount": (10_000, 100_000), "topk": (5_000, 50_000), "ddos": (1_900, 19_000)}
+LOADS = {"wordcount": (7_000, 70_000), "topk": (3_200, 32_000), "ddos": (1_500, 15_000)}
 REAL_TIME = ("sentiment", (1_000, 10_000))
+SERVERS = "127.0.0.1:9092"  # in what is shown
 BEGIN, END = "<!-- trials: begin -->", "<!-- trials: end -->"
 
 
@@ -57,11 +58,25 @@ SHORT_DAYS = [
 ]
 
 
-def rounds() -> Iterator[tuple[str, int]]:
-    """Peers and repeats: what the bounds need, before everybody else."""
+def rounds(servers: str) -> Iterator[tuple[str, list[str], str, int]]:
+    """Name, options, peers and repeats: what the bounds need of every trial, before everybody else."""
     for repeat in range(1, REPEATS + 1):
-        yield BOUND, repeat
-    yield ALL, 1
+        for name, options in trials(servers):
+            yield name, options, BOUND, repeat
+    for name, options in trials(servers):
+        for peers, repeat in contests(name)[1:]:
+            yield name, options, peers, repeat
+
+
+def contests(name: str) -> list[tuple[str, int]]:
+    """The peers of a trial, and how often."""
+    return [(BOUND, REPEATS), *([(ALL, 1)] if name.endswith("sine") else [])]
+
+
+def commands(servers: str, name: str, options: list[str], folder: Path) -> list[str]:
+    """What to type for a trial; a broker's port is another on each machine."""
+    lines = [" ".join(command(options, peers, repeat, folder)) for peers, repeat in contests(name)]
+    return [f"rheostat {line.replace(servers, SERVERS)}" for line in lines]
 
 
 def command(options: list[str], peers: str, repeat: int, folder: Path) -> list[str]:
@@ -101,8 +116,7 @@ def document(folder: Path, out: Path, servers: str) -> None:
         shutil.copy(folder / name / "trial.png", out.parent / "images" / f"trial-{name}.png")
         text = report.read_text().replace("(trial.png)", f"(images/trial-{name}.png)")
         text = re.sub(r"^# ", "## ", text)
-        lines = [" ".join(command(options, peers, repeat, Path(name))) for peers, repeat in rounds()]
-        shown = "\n".join(f"    rheostat {line.replace(servers, '127.0.0.1:9092')}" for line in lines)
+        shown = "\n".join(f"    {line}" for line in commands(servers, name, options, Path(name)))
         parts.append(f"{text}\n{shown}\n")
     before, _, rest = out.read_text().partition(BEGIN)
     after = rest.partition(END)[2]
@@ -118,16 +132,15 @@ def main() -> int:
     parser.add_argument("--show", action="store_true", help="print the commands, run nothing")
     asked = parser.parse_args()
     if asked.show:
-        for name, options in trials("127.0.0.1:9092"):
-            print("rheostat", *command(options, ALL, REPEATS, asked.folder / name))
+        for name, options in trials(SERVERS):
+            print("\n".join(commands(SERVERS, name, options, asked.folder / name)))
         return 0
     until = time.monotonic() + 60 * asked.minutes
     with kafka.running(asked.folder / "broker") as broker:
-        for peers, repeat in rounds():
-            for name, options in trials(broker.servers):
-                if asked.only in name and time.monotonic() < until:
-                    print(f"== {name}, round {repeat}", flush=True)
-                    run(command(options, peers, repeat, asked.folder / name), until)
+        for name, options, peers, repeat in rounds(broker.servers):
+            if asked.only in name and time.monotonic() < until:
+                print(f"== {name}, {peers}, round {repeat}", flush=True)
+                run(command(options, peers, repeat, asked.folder / name), until)
         if asked.out:
             document(asked.folder, asked.out, broker.servers)
     return 0

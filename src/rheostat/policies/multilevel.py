@@ -13,6 +13,7 @@ from rheostat.workloads import Curve, parse_curve
 
 ORDERS = ("slot+node", "node")
 REMEMBERED = 10  # windows over which a cost is averaged: what a row costs changes, not only at the start
+TOLD_APART = 0.2  # standard deviation of loads, as a part of their mean, from which a line is drawn
 NOISE = 0.02  # differences of this part of a load or level mean nothing
 
 
@@ -145,15 +146,18 @@ class Multilevel(Policy):
         return max(load, *ahead), None, "expected load"
 
     def _learn(self, situation: Situation, memory: Memory) -> dict[str, Any]:
-        """Slots kept busy per offered row, averaged over the latest windows, and the distance of levels."""
-        windows, per_row, step = memory.get("windows", 0), dict(memory.get("per_row", {})), memory.get("step")
+        """Means over the latest windows, from which `_busy` draws a line, and the distance of levels."""
+        windows, step = memory.get("windows", 0), memory.get("step")
+        load, busy = memory.get("load", [0.0, 0.0]), dict(memory.get("busy", {}))
         if situation.load > 0:
-            for name, busy in situation.evaluation.busy.items():
-                mean = per_row.get(name, 0.0)
-                per_row[name] = mean + (busy / situation.load - mean) / min(windows + 1, REMEMBERED)
+            part, now = 1 / min(windows + 1, REMEMBERED), situation.load
+            load = _toward(load, [now, now * now], part)
+            for name, slots in situation.evaluation.busy.items():
+                busy[name] = _toward(busy.get(name, [0.0, 0.0]), [slots, slots * now], part)
             windows += 1
-            step = self.delta_load or step or 0.25 / max(*per_row.values(), 1e-12)
-        return {"windows": windows, "per_row": per_row, "step": step}
+            most = max(slots for slots, _ in busy.values()) / load[0]
+            step = self.delta_load or step or 0.25 / max(most, 1e-12)
+        return {"windows": windows, "load": load, "busy": busy, "step": step}
 
     def _level(self, situation: Situation, load: float, learned: dict[str, Any]) -> Level:
         current = situation.configuration
@@ -165,7 +169,10 @@ class Multilevel(Policy):
             upper = learned["step"] * max(1, ceil(min(load / learned["step"] - NOISE, 1e6)))
             found = derive_level(
                 upper,
-                learned["per_row"],
+                {
+                    name: _busy(upper, learned["load"], means) / upper
+                    for name, means in learned["busy"].items()
+                },
                 situation.model,
                 situation.kind,
                 target=self.minHealth,
@@ -183,6 +190,29 @@ class Multilevel(Policy):
         """A name in the map that the topology does not have: it was made for another application."""
         known = set(situation.topology.names)
         return next((name for level in self._levels for name in level.parallelism if name not in known), None)
+
+
+def _toward(means: list[float], values: list[float], part: float) -> list[float]:
+    return [mean + (value - mean) * part for mean, value in zip(means, values, strict=True)]
+
+
+def _busy(load: float, loads: list[float], means: list[float]) -> float:
+    """Slots that an operator keeps busy at a load: a part that every batch takes, and one for each row.
+
+    Loads that hardly differed do not tell the two apart; then all of it is for the rows.
+
+    >>> _busy(400, [200.0, 50_000.0], [3.0, 700.0])  # 2 slots at 100 rows/s, 4 at 300
+    5.0
+    >>> _busy(400, [200.0, 40_100.0], [3.0, 601.0])
+    6.0
+    """
+    mean, square = loads
+    slots, product = means
+    spread = square - mean * mean
+    slope = (product - mean * slots) / spread if spread > (TOLD_APART * mean) ** 2 else 0.0
+    if slope <= 0 or slots < slope * mean:
+        return slots / mean * load
+    return slots + slope * (load - mean)
 
 
 def congested(situation: Situation, least_health: float) -> str | None:

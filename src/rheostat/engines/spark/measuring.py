@@ -232,7 +232,8 @@ def _span(window: Window) -> tuple[float, float]:
 
 def _counted(offered: Sequence[tuple[float, float]], since: float, until: float) -> float:
     """What a source was offered between two moments by its own count."""
-    before, after = np.interp((since, until), *zip(*offered, strict=True))
+    at, counts = zip(*offered, strict=True)
+    before, after = np.interp((since, until), at, counts)
     return float(after - before)
 
 
