@@ -87,7 +87,6 @@ def observe_batches(engine: SparkEngine, batches: int, limit: float = 120.0) -> 
     while seen < batches:
         assert time.monotonic() < until, f"{seen} of {batches} batches within {limit} s"
         time.sleep(0.2)
-        before = engine.monitor.recent[-1].number if engine.monitor.recent else -1
         engine.poll()
-        seen += sum(batch.number > before and not batch.idle for batch in engine.monitor.recent)
+        seen = sum(not batch.idle for query in engine.monitor.queries.values() for batch in query.batches)
     return engine.observe()

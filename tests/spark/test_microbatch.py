@@ -56,10 +56,10 @@ def test_a_rebalance_takes_hold_at_the_next_batch_and_never_restarts_the_query(f
     outcome = five.apply(plan(five, c=4, d=3))
     assert outcome.status is Status.APPLIED
     assert outcome.pause_seconds == 0
-    effective = next(batch for batch in five.monitor.recent if batch.started >= outcome.started_at)
+    seen = observe_batches(five, 2)
+    effective = next(batch for batch in five.monitor.recent if batch.started >= outcome.finished_at)
     assert [stage.tasks for stage in effective.stages] == [1, 2, 2, 4, 3, 2]
     assert five.monitor.run_id == before
-    seen = observe_batches(five, 2)
     assert {
         name: measures.parallelism for name, measures in seen.operators.items()
     } == five.configuration.parallelism
