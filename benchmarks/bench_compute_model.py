@@ -119,7 +119,8 @@ def _rate(batches: list[Batch], leaf: str) -> float:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batches", type=int, default=2, help="of each leaf that are measured")
-    parser.add_argument("--only", type=int, default=ALLOCATIONS, help="so many allocations, to try it")
+    parser.add_argument("--first", type=int, default=1, help="allocation, to go on in another sitting")
+    parser.add_argument("--only", type=int, default=ALLOCATIONS, help="so many allocations")
     asked = parser.parse_args()
     topology = find_topology(NAME)
     model, close = measured(topology), 0
@@ -128,16 +129,17 @@ def main() -> int:
         tempfile.TemporaryDirectory(prefix="rheostat-broker-") as folder,
         kafka.running(Path(folder)) as broker,
     ):
-        for added in allocations(model)[: asked.only]:
+        chosen = allocations(model)[asked.first - 1 :][: asked.only]
+        for added in chosen:
             predicted = throughput(model, added) / SLOWER
             found = served(topology, added, broker.servers, asked.batches)
             error = found / predicted - 1
             close += abs(error) <= WITHIN
             words = ", ".join(f"{name} +{count}" for name, count in added.items()) or "none"
             print(f"  {words:34} {predicted:8,.0f}/s {found:8,.0f}/s {error:+7.1%}", flush=True)
-    good = close >= min(NEEDED, asked.only)
+    good = len(chosen) - close <= ALLOCATIONS - NEEDED
     verdict = "ok" if good else "FAILED"
-    print(f"  {close} of {asked.only} within {WITHIN:.0%} (bound {NEEDED} of {ALLOCATIONS})  {verdict}")
+    print(f"  {close} of {len(chosen)} within {WITHIN:.0%} (bound {NEEDED} of {ALLOCATIONS})  {verdict}")
     return 0 if good else 1
 
 
