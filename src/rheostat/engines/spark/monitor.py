@@ -69,7 +69,10 @@ class Query:
     def add(self, batch: Batch) -> None:
         """A batch ended."""
         cold = self._cold > 0 and not batch.idle
-        self._latest = (batch,) if cold else (*self._latest, batch)[-LATEST:]
+        follows = any(batch.number <= last.number + 1 for last in self._latest[-1:])
+        self._latest = (*self._latest, batch)[-LATEST:] if follows and not cold else (batch,)
+        if batch.doubt:
+            self._latest = ()
         if cold:
             self._cold, self.before = self._cold - 1, batch
         elif batch.started < self._changed:
