@@ -57,6 +57,15 @@ def test_a_policy_is_not_asked_when_something_was_not_measured() -> None:
     assert memory == {"kept": 1}
 
 
+def test_nothing_shrinks_on_a_window_in_which_no_batch_ended() -> None:
+    small, large = with_application(situation(), stale=True), situation(parallelism=(4, 4, 4), nodes=6)
+    grown, _ = Wishful().decide(small, {})
+    assert grown.target.nodes == 5
+    held, _ = Wishful().decide(with_application(large, stale=True), {"kept": 1})
+    assert (held.target, held.reason[:30]) == (large.configuration, "hold: no batch ended in this w")
+    assert Wishful().decide(large, {})[0].target.nodes == 5
+
+
 def test_chance_depends_on_seed_and_turn_alone() -> None:
     seen = situation()
     assert seen.chance(3).random() == situation(load=9).chance(3).random()

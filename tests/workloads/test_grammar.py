@@ -63,6 +63,12 @@ def test_a_mistake_is_told_in_one_line(spec: str, said: str) -> None:
     assert len(str(caught.value)) < 250
 
 
+def test_a_lead_holds_the_first_load_and_is_not_compressed() -> None:
+    curve = parse_curve("ramp:low=0:high=10:duration=40:compress=10:scale=2:lead=3s")
+    assert curve.duration_seconds == 7
+    assert [curve.at(second) for second in (0, 3, 4, 5, 7)] == [0, 0, 10, 20, 0]
+
+
 def _only_user_errors(spec: str) -> Curve | None:
     try:
         return parse_curve(spec)
