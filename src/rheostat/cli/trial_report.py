@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
@@ -72,7 +72,7 @@ class Report:
     measures: Mapping[str, Sequence[Measures]]  # of each contestant, by repeat
     failures: Mapping[str, str]
     checks: Sequence[Check]
-    series: Mapping[str, Series]  # of the first repeat
+    series: Mapping[str, Series]  # of the first repeat, as they are drawn
 
     @property
     def title(self) -> str:
@@ -149,7 +149,7 @@ def make(contest: Contest, tried: Sequence[str], results: Sequence[Result]) -> R
         for name in names
         if any(one.contestant == name for one in ran)
     }
-    first = {one.contestant: one.series for one in reversed(ran)}
+    first = {one.contestant: _drawn(one.series, _window(contest)) for one in reversed(ran)}
     return Report(
         contest,
         measures,
@@ -163,8 +163,25 @@ def _measures(contest: Contest, result: Result, needed: Callable[[Floats], Float
     cores, bounds = contest.node.cores, contest.nodes
     enough = np.ceil(needed(result.series.load) / cores - 1e-9)
     oracle = np.clip(enough, bounds.min_nodes, bounds.max_nodes)
-    window = max(WINDOW_SECONDS, ceil(WINDOW_SECONDS / contest.trigger_seconds) * contest.trigger_seconds)
-    return judge(result.series, oracle, bounds.max_nodes, result.changes, window)
+    return judge(result.series, oracle, bounds.max_nodes, result.changes, _window(contest))
+
+
+def _window(contest: Contest) -> float:
+    """Seconds over which throughput is compared with load: whole triggers."""
+    return max(WINDOW_SECONDS, ceil(WINDOW_SECONDS / contest.trigger_seconds) * contest.trigger_seconds)
+
+
+def _drawn(series: Series, window: float) -> Series:
+    """As it is drawn: between two batches nothing is done and the lag grows, which hides everything else."""
+    around = min(len(series.lag), round(window / series.step_seconds))
+    before, after = (around - 1) // 2, around // 2
+
+    def windows(values: Floats) -> Floats:
+        return np.lib.stride_tricks.sliding_window_view(np.pad(values, (before, after), "edge"), around)
+
+    return replace(
+        series, throughput=windows(series.throughput).mean(axis=1), lag=windows(series.lag).max(axis=1)
+    )
 
 
 def _cores_needed(work: Sequence[tuple[float, float]]) -> Callable[[Floats], Floats]:

@@ -2,6 +2,7 @@
 
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -59,6 +60,7 @@ class Query:
         self._cold = COLD_BATCHES
         self._changed = 0.0  # a batch that began earlier ran otherwise
         self._latest: tuple[Batch, ...] = ()  # of this run, after the cold ones
+        self._judged: tuple[Batch | None, Batch] | None = None  # the last in a window, and the one before it
 
     def read(self, told: Mapping[str, Any]) -> None:
         """Take what the driver tells of the query itself."""
@@ -78,6 +80,7 @@ class Query:
         elif batch.started < self._changed:
             self.before = batch
         else:
+            self._judged = (self.batches[-1] if self.batches else self.before, batch)
             self.batches.append(batch)
 
     def close(self, changed: float | None = None) -> None:
@@ -90,19 +93,23 @@ class Query:
 
     def start_anew(self) -> None:
         """Another driver runs it now."""
-        self.batches, self.before, self._cold, self._latest = [], None, COLD_BATCHES, ()
+        self.batches, self.before, self._cold = [], None, COLD_BATCHES
+        self._latest, self._judged = (), None
 
     def window(self, realtime: bool, start: float, now: float) -> measuring.Window:
         """The open window as a value.
 
-        While a long micro-batch runs, what the one before it cost is the best that is known, and what the
-        source is offered meanwhile may have grown.
+        While a long micro-batch runs, what the last in a window cost is the best that is known, and what the
+        source is offered meanwhile may have grown. One that ran across a change tells nothing.
         """
-        offered, batches, before = tuple(self.ledger.arrivals), tuple(self.batches), self.before
-        stale = not batches and not realtime and bool(offered) and len(self._latest) > 1
-        if stale:
-            before, batches = self._latest[-2], self._latest[-1:]
-        return measuring.Window(before, batches, realtime, now, start, offered, self._latest, stale)
+        offered = tuple(self.ledger.arrivals)
+        known = measuring.Window(
+            self.before, tuple(self.batches), realtime, now, start, offered, self._latest
+        )
+        if self.batches or realtime or not offered or self._judged is None:
+            return known
+        before, last = self._judged
+        return replace(known, before=before, batches=(last,), stale=True)
 
     def shares(self) -> dict[str, tuple[int, ...]]:
         """Which stages are whose; an operator that shares another's stage has none of its own."""
