@@ -74,7 +74,7 @@ class Input:
             return self._live.arrived
         if host.current is None:
             return None
-        return arrivals(self.curve, self.seed, Path(host.current.spec.checkpoint))
+        return arrivals(self.curve, self.seed, self.partitions, Path(host.current.spec.checkpoint))
 
     @cached_property
     def _live(self) -> LiveStream:

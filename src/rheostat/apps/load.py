@@ -48,16 +48,18 @@ def stream(spark: SparkSession, curve: str, seed: int = 0, partitions: int = 1) 
     return ticks.select("timestamp", F.explode(F.expr(rows)).alias("value"))
 
 
-def arrivals(curve: str, seed: int, checkpoint: Path) -> Callable[[], float]:
-    """Rows that a curve has brought so far to the rate source of a checkpoint; NaN before it began."""
-    counts, start = totals(curve, seed), list[float]()
+def arrivals(curve: str, seed: int, partitions: int, checkpoint: Path) -> Callable[[], float]:
+    """Rows that `stream` has brought so far to the rate source of a checkpoint; NaN before it began."""
+    tick = TICK_SECONDS / partitions
+    counts, start = np.array(totals(curve, seed, tick), dtype=np.float64), list[float]()
+    at = np.arange(len(counts)) * tick
 
     def arrived() -> float:
         if not start:
             if (noted := rate_source.began(checkpoint)) is None:
                 return math.nan
             start.append(noted)
-        return float(np.interp((time.time() - start[0]) / TICK_SECONDS, range(len(counts)), counts))
+        return float(np.interp(time.time() - start[0], at, counts))
 
     return arrived
 

@@ -123,7 +123,7 @@ class _Books:
         self.began_at, self.folder = running.clock.began_at, running.order.folder
         self.paid: list[tuple[float, int, int]] = []  # when: nodes, nodes with executors that are ready
         self.instances: list[tuple[float, float]] = []
-        self.done: list[tuple[float, float]] = []  # when: what Spark has read and done with
+        self.done: list[tuple[float, float]] = []  # when: where the source of what is done stands
         self.arrived: dict[float, float] = {}  # where a topic tells
         self.missed = ""  # what was not heard of, so that the counts are wrong
         self._last = -1
@@ -166,7 +166,8 @@ class _Books:
                 if 0 <= self._last < batch.number - 1:
                     self.missed = f"batch {batch.number - 1} was not heard of: its driver died"
                 before = self.done[-1][1] if self.done else 0.0
-                self.done += [(batch.started, before), (batch.finished, before + batch.read_rows)]
+                after = before if batch.end is None else batch.end
+                self.done += [(batch.started, before), (batch.finished, after)]
                 self._last = batch.number
         self.arrived |= dict(query.ledger.arrivals)
         self.instances.append((now, float(self.engine.configuration.instances)))
@@ -183,7 +184,8 @@ class _Books:
         ticks = Count.of_curve(
             parse_curve(self.contest.load), self.contest.seed, self._source_began(), self.contest.partitions
         )
-        read = np.minimum(done.rows, len(ticks.rows) - 1).astype(int)  # the rate source counts ticks
+        per_second = self.contest.partitions  # the rate source counts seconds, of so many ticks
+        read = np.minimum(done.rows * per_second, len(ticks.rows) - 1).astype(int)
         return ticks, Count(done.at, ticks.rows[read])
 
     def _source_began(self) -> float:

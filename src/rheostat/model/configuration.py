@@ -40,10 +40,6 @@ class Configuration:
         """All instances of all operators."""
         return sum(self.parallelism.values())
 
-    def __lt__(self, other: "Configuration") -> bool:
-        """Whether it has fewer nodes, or fewer instances on as many."""
-        return (self.nodes, self.instances) < (other.nodes, other.instances)
-
     def describe(self, before: "Configuration") -> str:
         """Say in words what changed since an earlier configuration."""
         changes = [

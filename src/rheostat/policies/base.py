@@ -99,7 +99,7 @@ class Policy(ABC):
             return hold(situation, f"hold: not measured in this window: {what}"), memory
         proposal, memory = self.propose(situation, memory)
         target = _bounded(situation, proposal.target)
-        if situation.observation.application.stale and target < situation.configuration:
+        if situation.observation.application.stale and _size(target) < _size(situation.configuration):
             return hold(situation, "hold: no batch ended in this window, so nothing shrinks"), memory
         reason = (
             proposal.reason if target == proposal.target else f"{proposal.reason}; brought within the bounds"
@@ -144,6 +144,10 @@ def wish(
     if proposal.changes(situation.configuration):
         return proposal
     return replace(proposal, reason=f"hold: nothing left to change: {reason}")
+
+
+def _size(configuration: Configuration) -> tuple[int, int]:
+    return configuration.nodes, configuration.instances
 
 
 def _bounded(situation: Situation, target: Configuration) -> Configuration:

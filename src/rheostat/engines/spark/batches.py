@@ -46,7 +46,9 @@ class Batch:
     idle: bool = False  # nothing had arrived, so nothing ran
     query: str = ""  # the part of the application's graph that it belongs to
     doubt: str = ""  # what was absurd about it; then nothing is known but that it ended
-    read_rows: float = 0.0  # that Spark read, before the source made something else of them
+    end: float | None = (
+        None  # where its source stands after it: rows of topics, or seconds of the rate source
+    )
 
     @property
     def seconds(self) -> float:
@@ -178,7 +180,7 @@ class Ledger:
             state_bytes=_total(_state_bytes(s) for s in states),
             idle=idle,
             query=self.name,
-            read_rows=float(plausible.counted(progress, "numInputRows", plausible.MOST_ROWS) or 0),
+            end=_end(plausible.mappings(progress, "sources")),
         )
 
     def _when(self, event: Mapping[str, Any]) -> float:
@@ -292,6 +294,14 @@ def _position(sources: Sequence[Mapping[str, Any]]) -> float | None:
     ends = [_count(one.get("endOffset")) for one in sources if "Kafka" in str(one.get("description"))]
     known = [end for end in ends if end is not None]
     return sum(known) if known and len(known) == len(sources) else None
+
+
+def _end(sources: Sequence[Mapping[str, Any]]) -> float | None:
+    """Where the sources stand: numInputRows would count the rows of a task twice that ran again."""
+    position = _position(sources)
+    if position is not None or len(sources) != 1:
+        return position
+    return plausible.counted(sources[0], "endOffset", plausible.MOST_ID)
 
 
 def _count(offset: Any) -> float | None:
