@@ -45,6 +45,21 @@ def test_a_batch_is_its_stages_and_its_progress() -> None:
     assert told == []
 
 
+@pytest.mark.parametrize(
+    ("sources", "end"),
+    [
+        ([{"description": "RatePerSecond", "endOffset": 17}], 17),
+        ([{"description": "KafkaV2[Subscribe[events]]", "endOffset": {"events": {"0": 40, "1": 2}}}], 42),
+        ([{"description": "FileStreamSource", "endOffset": {"logOffset": 3}}], None),
+        ([{"description": "one", "endOffset": 17}, {"description": "other", "endOffset": 17}], None),
+        ([{"description": "one", "endOffset": None}], None),
+    ],
+)
+def test_a_batch_says_where_its_source_stands(sources: list[dict[str, Any]], end: float | None) -> None:
+    [batch], _ = Ledger(60.0, "in").read([stage(0, 5, []), progress(0, 1, 4, sources=sources)])
+    assert (batch.end, batch.doubt) == (end, "")
+
+
 def test_what_is_broadcast_beforehand_is_no_stage_of_the_chain() -> None:
     events = [stage(0, 5, []), stage(0, 6, []), stage(0, 7, [6]), progress(0, 1, 4)]
     [batch], _ = Ledger(60.0, "in").read(events)
