@@ -29,7 +29,7 @@ CURVES = {
 }
 # Application: rows/s at its lowest and highest. Reckoned from the cores that one node used at several loads,
 # the highest keeps the most nodes 80 % busy: what docs/simulator.md calls provisioning for the peak.
-LOADS = {"wordcount": (7_000, 70_000), "topk": (3_200, 32_000), "ddos": (1_500, 15_000)}
+LOADS = {"wordcount": (7_000, 70_000), "topk": (3_200, 32_000), "ddos": (1_100, 11_000)}
 REAL_TIME = ("sentiment", (1_000, 10_000))
 SERVERS = "127.0.0.1:9092"  # in what is shown
 BEGIN, END = "<!-- trials: begin -->", "<!-- trials: end -->"
