@@ -162,9 +162,11 @@ def test_while_a_long_batch_runs_the_last_one_stands_in() -> None:
     query.close(changed=8.0)
     stale = query.window(False, 15.0, 20.0)
     seen = application("in", stale, 2.0)
-    assert (seen.load, seen.batches, seen.stale, seen.throughput) == ({"in": 10.0}, 0, True, None)
-    measured = operators(CHAIN, CHAIN.names, stale, {"in": (0,), "work": (1,)}, {}, {}, KIND)
+    assert (seen.load, seen.batches, seen.stale) == ({"in": 10.0}, 0, True)
+    assert (seen.throughput, seen.batch_seconds) == (None, None)
+    measured = operators(CHAIN, CHAIN.names, stale, {"in": (0,), "work": (1,)}, {"work": 7}, {}, KIND)
     assert measured["work"].cpu_seconds == pytest.approx(0.4)
+    assert measured["work"].parallelism == 7  # as it is now, not as it was when that batch ran
     query.add(batch(4, 7.0, 40))  # it began before the change
     assert query.window(False, 15.0, 20.0).batches == stale.batches
     query.add(batch(5, 15.0, 40))

@@ -64,6 +64,10 @@ def test_nothing_shrinks_on_a_window_in_which_no_batch_ended() -> None:
     held, _ = Wishful().decide(with_application(large, stale=True), {"kept": 1})
     assert (held.target, held.reason[:30]) == (large.configuration, "hold: no batch ended in this w")
     assert Wishful().decide(large, {})[0].target.nodes == 5
+    mixed = situation(parallelism=(1, 4, 1), nodes=3)
+    part, _ = Wishful().decide(with_application(mixed, stale=True), {})
+    assert part.target.parallelism == {"lines": 3, "split": 4, "count": 3}
+    assert part.reason == "three wishes; no batch ended in this window, so nothing shrinks"
 
 
 def test_chance_depends_on_seed_and_turn_alone() -> None:

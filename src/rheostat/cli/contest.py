@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
+from rheostat.analyze.flow import Count
 from rheostat.analyze.judging import Series
 from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.errors import FileError
 from rheostat.workloads import parse_curve
 
 PEERS = ("static-min", "static-peak", "spark-dra", "spark-dra-quick")  # besides policies
+COUNTING = 2  # how rows and times are counted: runs that were counted otherwise are not gone on with
 QUICK_SECONDS = 10  # after which an idle executor goes, where Spark is tuned to short days
 
 
@@ -36,6 +38,7 @@ class Contest:
     partitions: int
     kafka: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)  # Spark's, of --conf
+    counting: int = COUNTING
 
     @property
     def load(self) -> str:
@@ -46,6 +49,12 @@ class Contest:
     def seconds(self) -> float:
         """How long the load lasts."""
         return parse_curve(self.load).duration_seconds
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long the load brings nothing at first."""
+        ticks = Count.of_curve(parse_curve(self.load), self.seed, begins=0.0)
+        return float(ticks.at[max(0, int(np.argmax(ticks.rows > 0)) - 1)])
 
     def json(self) -> str:
         """What makes it this contest and no other."""

@@ -2,28 +2,23 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 
-import numpy as np
-
-from rheostat.analyze.flow import Count, Floats, lag, rate
 from rheostat.cli import run
 from rheostat.cli.contest import Contest, Contestant, Result
+from rheostat.cli.contest_judging import Notes, judged
 from rheostat.cli.feed import Feed, feed
 from rheostat.cli.running import Order, Running, started
 from rheostat.control.guards import Guards
 from rheostat.control.loop import Turn
 from rheostat.engines.spark import rate_source
 from rheostat.engines.spark.engine import SparkEngine
-from rheostat.model.configuration import NodeKind
-from rheostat.model.decision import Status
 from rheostat.model.errors import RheostatError, UserError
 from rheostat.policies.registry import build
-from rheostat.workloads import parse_curve
 
 SENT_SECONDS = 30.0  # for the first row to reach its topic
+LAST_SECONDS = 60.0  # for the batch to end that ran when the load was over; what is done later is not done
 BILL_SECONDS = 0.25
 
 
@@ -91,7 +86,7 @@ def _run(
     sent: Feed | None,
     say: Callable[[str], None],
 ) -> Result:
-    books: list[_Books] = []
+    books: list[Books] = []
 
     def tick() -> None:
         for book in books:
@@ -101,36 +96,35 @@ def _run(
     with started(order, say, tick) as running:
         if len(running.engine.topology.sources) > 1:
             raise UserError(f"{contest.app} has several sources: a trial counts the rows of one")
+        if len(running.engine.monitor.queries) > 1:
+            raise UserError(f"{contest.app} is a graph of queries: a trial counts the rows of one")
         if sent:
             sent.begin()
-        with _Books(running, contest) as book:
+        with Books(running, contest) as book:
             books.append(book)
             if sent:
                 book.wait_for_arrivals()
-            book.ends_at = running.clock.now() + contest.seconds
+            book.ends_at = running.clock.now() + contest.seconds - (contest.silent_seconds if sent else 0.0)
             turns += running.turns(book.ends_at)
+            book.wait_for_the_end()
         if sent:
             sent.check()
-        return _judged(contest, one.name, number, book, turns)
+        return judged(contest, one, number, book.notes, turns)
 
 
-class _Books:
-    """Notes what a run does and what it pays for, also while its controller waits for a node."""
+class Books:
+    """Takes notes of a run, also while its controller waits for a node."""
 
     def __init__(self, running: Running, contest: Contest) -> None:
         self.engine: SparkEngine = running.engine
         self.contest, self.ends_at, self._clock = contest, float("inf"), running.clock
-        self.began_at, self.folder = running.clock.began_at, running.order.folder
-        self.paid: list[tuple[float, int, int]] = []  # when: nodes, nodes with executors that are ready
-        self.instances: list[tuple[float, float]] = []
-        self.done: list[tuple[float, float]] = []  # when: where the source of what is done stands
-        self.arrived: dict[float, float] = {}  # where a topic tells
-        self.missed = ""  # what was not heard of, so that the counts are wrong
+        self.notes = Notes()
+        self._began_at, self._folder = running.clock.began_at, running.order.folder
         self._last = -1
         self._over = Event()
         self._thread = Thread(target=self._bill, name="bill", daemon=True)
 
-    def __enter__(self) -> "_Books":
+    def __enter__(self) -> "Books":
         self._thread.start()
         return self
 
@@ -142,10 +136,19 @@ class _Books:
 
     def wait_for_arrivals(self) -> None:
         """Until the topic has its first rows."""
-        until = self._clock.now() + SENT_SECONDS
-        while len(set(self.arrived.values())) < 2:
+        until = self._clock.now() + SENT_SECONDS + self.contest.silent_seconds
+        while len(set(self.notes.arrived.values())) < 2:
             if self._clock.now() > until:
                 raise RheostatError(f"no row reached its topic within {SENT_SECONDS:g} s")
+            self._clock.sleep(0.2)
+
+    def wait_for_the_end(self) -> None:
+        """Until it is known what was done up to the load's end."""
+        until = self._clock.now() + LAST_SECONDS
+        while self._clock.now() < until:
+            begins, done = self.notes.begins(self.contest), self.notes.done
+            if begins is not None and done and done[-1][0] >= begins + self.contest.seconds:
+                break
             self._clock.sleep(0.2)
 
     def _bill(self) -> None:
@@ -153,105 +156,27 @@ class _Books:
         while not self._over.wait(BILL_SECONDS):
             hosts = [machines.of(one) for one in list(self.engine.monitor.executors) if one["ready"]]
             serving = sum(hosts.count(name) >= machines.kind.executors for name in set(hosts))
-            self.paid.append((self._clock.now(), len(machines.names()), serving))
+            self.notes.paid.append((self._clock.now(), len(machines.names()), serving))
 
     def write(self, say: Callable[[str], None]) -> None:
-        """Note the batches that ended; of a graph, those of the query that reads the load."""
-        now, monitor = self._clock.now(), self.engine.monitor
+        """Note the batches that ended."""
+        now, monitor, notes = self._clock.now(), self.engine.monitor, self.notes
         if not self.engine.doing:
             self.engine.poll()
         query = next(iter(monitor.queries.values()))
         for batch in monitor.recent:
-            if batch.query == query.name and batch.number > self._last:
+            if batch.number > self._last and not batch.idle:  # an idle one has the number of the next
                 if 0 <= self._last < batch.number - 1:
-                    self.missed = f"batch {batch.number - 1} was not heard of: its driver died"
-                before = self.done[-1][1] if self.done else 0.0
+                    notes.missed = f"batch {batch.number - 1} was not heard of: its driver died"
+                before = notes.done[-1][1] if notes.done else 0.0
                 after = before if batch.end is None else batch.end
-                self.done += [(batch.started, before), (batch.finished, after)]
+                notes.done += [(batch.started, before), (batch.finished, after)]
                 self._last = batch.number
-        self.arrived |= dict(query.ledger.arrivals)
-        self.instances.append((now, float(self.engine.configuration.instances)))
+        if notes.source_began is None and not self.contest.kafka:
+            noted = rate_source.began(self._folder / "checkpoint")
+            notes.source_began = None if noted is None else noted - self._began_at
+        notes.arrived |= dict(query.ledger.arrivals)
+        notes.instances.append((now, float(self.engine.configuration.instances)))
         seen = monitor.peek(now, self.engine.topology)
         behind = "" if seen.lag_seconds is None else f", lag {seen.lag_seconds:.1f} s"
         say(f"{max(0.0, self.ends_at - now):.0f} s left, {self.engine.configuration.nodes} nodes{behind}")
-
-    def counts(self) -> tuple[Count, Count]:
-        """Rows that arrived, and rows that are done, both as the load counts them."""
-        done = Count.of(self.done)
-        if self.contest.kafka:
-            arrived = Count.of(sorted(self.arrived.items()))
-            return replace(arrived, rows=arrived.rows - arrived.rows[0]), done
-        ticks = Count.of_curve(
-            parse_curve(self.contest.load), self.contest.seed, self._source_began(), self.contest.partitions
-        )
-        per_second = self.contest.partitions  # the rate source counts seconds, of so many ticks
-        read = np.minimum(done.rows * per_second, len(ticks.rows) - 1).astype(int)
-        return ticks, Count(done.at, ticks.rows[read])
-
-    def _source_began(self) -> float:
-        """When the rate source began to count, as it noted in its checkpoint."""
-        noted = rate_source.began(self.folder / "checkpoint")
-        if noted is None:
-            raise RheostatError("the checkpoint does not tell when the load began")
-        return noted - self.began_at
-
-
-def _judged(contest: Contest, name: str, number: int, book: _Books, turns: list[Turn]) -> Result:
-    """From what was noted to a result: the load as it was offered, what was done of it, and when."""
-    if len(book.done) < 4 or not book.paid:
-        raise RheostatError("too few batches ended")
-    if book.missed:
-        raise RheostatError(book.missed)
-    arrived, done = book.counts()
-    begins = float(arrived.at[np.argmax(arrived.rows > 0) - 1])
-    times = begins + np.arange(contest.warm_up_seconds, contest.seconds) + 1.0
-    if contest.mode == "realtime":  # what is done is known when a batch ends
-        times = times[times <= done.at[-1]]
-    if not len(times):
-        raise RheostatError("no batch ended after the warm-up")
-    paid_at, paid, serving = np.array(book.paid, dtype=np.float64).T
-    return Result(
-        contestant=name,
-        number=number,
-        load=_listed(rate(times, arrived)),
-        throughput=_listed(rate(times, done)),
-        lag=_listed(lag(times, arrived, done, in_steps=contest.mode != "realtime")),
-        nodes=_listed(_latest(times, paid_at, paid)),
-        instances=_listed(_latest(times, *np.array(book.instances).T)),
-        work=[
-            pair
-            for turn in turns
-            if turn.observation.start >= times[0] and (pair := _work(turn, contest.node))
-        ],
-        startups=_startups(paid_at, paid, serving),
-        changes=sum(turn.outcome.status is Status.APPLIED for turn in turns),
-        failed=sum(turn.outcome.status is Status.FAILED for turn in turns),
-    )
-
-
-def _listed(values: Floats) -> list[float]:
-    return [round(float(value), 3) for value in values]
-
-
-def _latest(times: Floats, at: Floats, values: Floats) -> Floats:
-    """The value that held at each moment."""
-    return np.asarray(values[np.maximum(0, np.searchsorted(at, times, side="right") - 1)])
-
-
-def _work(turn: Turn, kind: NodeKind) -> tuple[float, float] | None:
-    """The load and the cores that all nodes used in a window."""
-    load, nodes = turn.observation.total_load, turn.observation.nodes
-    used = [node.cpu for node in nodes if node.cpu is not None]
-    if load is None or not nodes or len(used) < len(nodes):
-        return None
-    return load, sum(used) * kind.cores
-
-
-def _startups(at: Floats, paid: Floats, serving: Floats) -> list[float]:
-    """For every rise of the nodes that are paid for, the seconds until as many serve."""
-    found = []
-    for index in np.flatnonzero(np.diff(paid) > 0) + 1:
-        ready = np.flatnonzero((serving[index:] >= paid[index]) | (paid[index:] < paid[index]))
-        if ready.size and paid[index + ready[0]] >= paid[index]:
-            found.append(round(float(at[index + ready[0]] - at[index]), 2))
-    return found

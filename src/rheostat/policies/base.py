@@ -85,6 +85,9 @@ class Info:
     source: str
 
 
+WAITS = "no batch ended in this window, so nothing shrinks"
+
+
 @dataclass(frozen=True)
 class Policy(ABC):
     """Base of all policies. Parameters are the fields of the subclass, named as in its paper."""
@@ -99,11 +102,13 @@ class Policy(ABC):
             return hold(situation, f"hold: not measured in this window: {what}"), memory
         proposal, memory = self.propose(situation, memory)
         target = _bounded(situation, proposal.target)
-        if situation.observation.application.stale and _size(target) < _size(situation.configuration):
-            return hold(situation, "hold: no batch ended in this window, so nothing shrinks"), memory
         reason = (
             proposal.reason if target == proposal.target else f"{proposal.reason}; brought within the bounds"
         )
+        if situation.observation.application.stale and (grown := _grown(situation, target)) != target:
+            if grown == situation.configuration:
+                return hold(situation, f"hold: {WAITS}"), memory
+            return Proposal(grown, f"{reason}; {WAITS}", proposal.causes, alert=proposal.alert), memory
         return replace(proposal, target=target, reason=reason), memory
 
     def initial(self, start: Start) -> Configuration:
@@ -146,8 +151,14 @@ def wish(
     return replace(proposal, reason=f"hold: nothing left to change: {reason}")
 
 
-def _size(configuration: Configuration) -> tuple[int, int]:
-    return configuration.nodes, configuration.instances
+def _grown(situation: Situation, target: Configuration) -> Configuration:
+    """The target, but for what would shrink."""
+    had = situation.configuration
+    return Configuration(
+        {name: max(count, had.parallelism.get(name, 1)) for name, count in target.parallelism.items()},
+        max(target.executors, had.executors),
+        max(target.nodes, had.nodes),
+    )
 
 
 def _bounded(situation: Situation, target: Configuration) -> Configuration:

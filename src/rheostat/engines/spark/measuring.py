@@ -79,7 +79,10 @@ def operators(
         runs = _runs(window, stages, name)
         rows_told = _rows_in(topology, _told(window, stages), stages, name)
         measured[name] = OperatorMeasures(
-            parallelism=runs[-1][0].tasks if runs and runs[-1] else parallelism.get(name, 1),
+            # A batch that stands in may have run with another size.
+            parallelism=runs[-1][0].tasks
+            if runs and runs[-1] and not window.stale
+            else parallelism.get(name, 1),
             received=_arrived(window) if first else rows_in,
             processed=rows_in,
             emitted=_known(
@@ -108,7 +111,7 @@ def application(source: str, window: Window, trigger_seconds: float | None) -> A
         throughput=None if window.stale else _throughput(window),
         backlog=_backlog(window, load),
         lag_seconds=lag(window, load),
-        batch_seconds=sum(batch.seconds for batch in ran) / len(ran) if ran else None,
+        batch_seconds=sum(batch.seconds for batch in ran) / len(ran) if ran and not window.stale else None,
         trigger_seconds=trigger_seconds,
         state_bytes=last.state_bytes if last else None,
         state_rows=last.state_rows if last else None,
