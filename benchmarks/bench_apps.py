@@ -5,8 +5,7 @@ Streaming adds what a batch costs.
 """
 
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -15,17 +14,20 @@ from tests.apps.chains import chains
 from rheostat.apps.comd import app as comd
 from rheostat.apps.ddos import app as ddos
 from rheostat.apps.inputs import Input
+from rheostat.apps.modelled import modelled
 from rheostat.apps.sentiment import app as sentiment
 from rheostat.apps.topk import app as topk
 from rheostat.apps.wordcount import app as wordcount
 from rheostat.engines.spark.application import Application
+from rheostat.model.topology_file import find_topology
 
-APPS: Mapping[str, tuple[Any, int]] = {  # and how many rows take some seconds
-    "wordcount": (wordcount, 1_000_000),
-    "topk": (topk, 500_000),
-    "sentiment": (sentiment, 500_000),
-    "ddos": (ddos, 500_000),
-    "comd": (comd, 60),
+APPS: Mapping[str, tuple[Callable[[Input], Application], int]] = {  # and how many rows take some seconds
+    "wordcount": (wordcount.build, 1_000_000),
+    "topk": (topk.build, 500_000),
+    "sentiment": (sentiment.build, 500_000),
+    "ddos": (ddos.build, 500_000),
+    "comd": (comd.build, 60),
+    "linear": (lambda given: modelled(find_topology("linear"), given), 1_000),
 }
 
 
@@ -53,10 +55,10 @@ def main() -> None:
     spark = builder.config("spark.sql.shuffle.partitions", "1").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     print("  application    rows/s per core")
-    for name, (module, rows) in APPS.items():
+    for name, (build, rows) in APPS.items():
         Range.rows = rows
-        run(spark, module.build(Range()))
-        seconds = run(spark, module.build(Range()))
+        run(spark, build(Range()))
+        seconds = run(spark, build(Range()))
         print(f"  {name:12} {rows / seconds:16,.0f}", flush=True)
     spark.stop()
 

@@ -27,8 +27,9 @@ CURVES = {
     "square": f"period={SECONDS // 2}s:duration={SECONDS}s",
     "sine": f"period={SECONDS}s:duration={SECONDS}s",
 }
-# Application: rows/s at its lowest and highest. Reckoned from the cores that one node used at several loads,
-# the highest keeps the most nodes 80 % busy: what docs/simulator.md calls provisioning for the peak.
+# Application: rows/s at its lowest and highest. The highest keeps the most nodes about 80 % busy, as
+# docs/simulator.md provisions for the peak: by the cores that a node used at several loads, or by the map in
+# docs/benchmarking.md (ddos).
 LOADS = {"wordcount": (7_000, 70_000), "topk": (3_200, 32_000), "ddos": (1_100, 11_000)}
 REAL_TIME = ("sentiment", (1_000, 10_000))
 SERVERS = "127.0.0.1:9092"  # in what is shown
@@ -95,7 +96,7 @@ def command(options: list[str], peers: str, repeat: int, folder: Path) -> list[s
     return ["trial", *options, *own]
 
 
-def run(arguments: list[str], until: float) -> None:
+def run(arguments: list[str], until: float) -> int:
     """Run a trial, and end it in order when the time is over."""
     process = subprocess.Popen([sys.executable, "-m", "rheostat", *arguments])
     try:
@@ -103,7 +104,8 @@ def run(arguments: list[str], until: float) -> None:
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGINT)
     finally:
-        process.wait()
+        code = process.wait()
+    return code
 
 
 def document(folder: Path, out: Path, servers: str) -> None:
@@ -111,7 +113,7 @@ def document(folder: Path, out: Path, servers: str) -> None:
     parts = []
     for name, options in trials(servers):
         report = folder / name / "trial.md"
-        if not report.exists():
+        if not report.exists() or not (folder / name / "trial.png").exists():
             continue
         shutil.copy(folder / name / "trial.png", out.parent / "images" / f"trial-{name}.png")
         text = report.read_text().replace("(trial.png)", f"(images/trial-{name}.png)")
@@ -140,7 +142,8 @@ def main() -> int:
         for name, options, peers, repeat in rounds(broker.servers):
             if asked.only in name and time.monotonic() < until:
                 print(f"== {name}, {peers}, round {repeat}", flush=True)
-                run(command(options, peers, repeat, asked.folder / name), until)
+                if code := run(command(options, peers, repeat, asked.folder / name), until):
+                    print(f"   ended with exit code {code}", flush=True)
         if asked.out:
             document(asked.folder, asked.out, broker.servers)
     return 0

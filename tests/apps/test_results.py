@@ -2,9 +2,10 @@
 
 import json
 import os
+import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -29,6 +30,7 @@ from rheostat.apps.text import BLAME, PRAISE, STOP_WORDS, sentences
 from rheostat.apps.topk import app as topk
 from rheostat.apps.wordcount import app as wordcount
 from rheostat.engines.spark.application import Application
+from rheostat.model.topology import Topology
 from rheostat.model.topology_file import find_topology
 
 from .chains import chains
@@ -154,8 +156,8 @@ def test_sentiment(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_comd(spark: SparkSession, tmp_path: Path) -> None:
     crystal, iterations = Crystal(cells=4, seed=5), 40
-    given = written(tmp_path, iterations, last=1000)
-    stream(spark, comd.build(given, crystal), tmp_path)
+    given = replace(written(tmp_path, iterations, last=1000), cells=crystal.cells, seed=crystal.seed)
+    stream(spark, comd.build(given), tmp_path)
     blocks = crystal.blocks(spark.range(iterations).withColumnRenamed("id", "value"))
     places = np.zeros((iterations, crystal.atoms, 3))
     for row in blocks.collect():
@@ -230,28 +232,43 @@ def test_the_model_finds_attacks_in_traffic_that_it_never_saw(spark: SparkSessio
     assert quality.precision >= 0.9 and quality.recall >= 0.9, quality
 
 
+class Range(Input):
+    """Numbers at once instead of in time."""
+
+    rows = 20_000
+
+    def numbers(self, spark: SparkSession) -> DataFrame:
+        return spark.range(self.rows).withColumnRenamed("id", "value")
+
+
+def cheap(topology: Topology) -> Topology:
+    operators = [replace(one, cost_seconds=one.cost_seconds / 1000) for one in topology.operators]
+    return replace(topology, operators=tuple(operators))
+
+
 @pytest.mark.parametrize("name", ["linear", "star", "diamond", "topology10"])
 def test_rows_of_a_modelled_topology_take_its_streams_in_their_shares(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
-    topology = find_topology(name)
-    app = modelled(topology, Input())
-    rows = 20_000
+    topology = cheap(find_topology(name))
+    app = modelled(topology, Range())
     frames: dict[str, DataFrame] = {}
     for step in app.steps.values():
-        if step.transform is None:
-            numbers = spark.range(rows).withColumnRenamed("id", "value")
-            frames[step.name] = numbers  # the share of each source is in its load
+        if step.load is not None:
+            frames[step.name] = step.load(spark)
             continue
+        assert step.transform is not None
         taken = [frames[up].where(F.expr(condition or "true")) for up, condition in step.inputs.items()]
         merged = taken[0]
         for other in taken[1:]:
             merged = merged.unionByName(other)
-        frames[step.name] = merged.select("value")
+        frames[step.name] = step.transform(merged).persist()
     found = {step: frames[step].count() for step in app.steps}
-    load = {source: float(rows) for source in topology.sources}
+    load = {source: topology.operator(source).load or 1.0 for source in topology.sources}
     for operator in topology.order:
         if operator in load:
+            share = load[operator] / sum(load.values())
+            assert found[operator] == pytest.approx(share * Range.rows, rel=0.05), operator
             continue
         expected = sum(
             found[stream.upstream] * stream.rows_per_row
@@ -259,3 +276,14 @@ def test_rows_of_a_modelled_topology_take_its_streams_in_their_shares(
             if stream.downstream == operator
         )
         assert found[operator] == pytest.approx(expected, rel=0.05), operator
+
+
+def test_operators_that_wait_take_their_costs_and_no_cpu(spark: SparkSession) -> None:
+    class Few(Input):
+        def numbers(self, spark: SparkSession) -> DataFrame:
+            return spark.range(0, 100, 1, 1).withColumnRenamed("id", "value")
+
+    [(_, rows)] = chains(modelled(find_topology("linear"), Few(wait=2)), spark)
+    began = time.monotonic()
+    assert {row["value"] for row in rows.collect()} == set(range(100))
+    assert time.monotonic() - began >= 100 * 2 * 0.005 * 0.9

@@ -86,6 +86,10 @@ def test_a_map_grows_resumes_and_is_what_multilevel_reads(tmp_path: Path) -> Non
     found.add(level(2000, 1, 1))  # needs no more: one level, with a higher limit
     found.add(level(3000, 3, 2, 3300))  # its source made fewer rows of what was offered
     assert load_map(path) == (Level(2000, {"split": 1}, 1), Level(3000, {"split": 3}, 2))
+    with pytest.raises(RheostatError, match=r"3,500 rows/s: 2,999.0 came, after 3,000.0 at the level below"):
+        found.add(level(2999, 4, 2, 3500))
+    found.add(level(2990, 3, 2, 3300))  # what was served once is not taken back
+    assert load_map(path)[-1] == Level(3000, {"split": 3}, 2)
     build(f"multilevel(map={path})")
     again = Discovered.open(path, "app", MADE)
     assert again.offered == 3300
@@ -127,7 +131,7 @@ def test_a_platform_file_that_makes_no_sense_is_refused(tmp_path: Path) -> None:
         (("app", "ddos", "--from", "0", "--to", "10", "--step", "1"), "--from must be above 0"),
         (
             ("app", "ddos", "--from", "1", "--to", "10", "--step", "1", "--hold", "20"),
-            "--hold must be at least 30",
+            "--hold must be at least 40",
         ),
         (("app", "ddoss", "--from", "1", "--to", "10", "--step", "1"), "ddos"),
         (

@@ -21,6 +21,7 @@ from rheostat.model.errors import UserError
 
 MOST_PARTITIONS = 64
 MOST_WAIT = 1000.0
+MOST_CELLS = 60  # 864,000 atoms
 ROW = "n bigint, sent bigint"  # of what `rheostat load run` sends
 
 
@@ -35,12 +36,19 @@ class Input:
     partitions: int = 1  # tasks that read the curve
     wait: float = 0.0  # the operators of a modelled topology wait so many times their cost; 0: they compute
     flood: int = 0  # rows in every batch, one batch after the other; 0: the curve
+    model: str = ""  # of ddos; empty: its own
+    cells: int = 20  # a side of comd's crystal, four atoms each
 
-    def read(self, app: Application, name: str, made: Transform = lambda rows: rows) -> Rows:
-        """Numbers, and what is made of them, as a source of an application."""
+    def read(
+        self, app: Application, name: str, made: Transform = lambda rows: rows, *, whole: bool = True
+    ) -> Rows:
+        """Numbers, and what is made of them, as a source of an application; or of a part of the numbers."""
         tasks = 1 if is_real_time() else self.partitions  # of a topic: as many as it has partitions
         return app.source(
-            name, lambda spark: made(self.numbers(spark)), parallelism=tasks, arrived=self.arrived
+            name,
+            lambda spark: made(self.numbers(spark)),
+            parallelism=tasks,
+            arrived=self.arrived if whole else None,
         )
 
     def sink(self, mode: str = "update", folder: str = "results") -> Write:
@@ -125,6 +133,8 @@ def read_input(about: str | None, arguments: Sequence[str] | None = None) -> Inp
         help="linear, star, ...: operators do not compute, they wait so many times their cost",
     )
     parser.add_argument("--flood", type=int, default=0, metavar="N", help="no curve: N rows in every batch")
+    parser.add_argument("--model", default="", metavar="FILE", help="ddos: what `learn` wrote; else its own")
+    parser.add_argument("--cells", type=int, default=given.cells, help="comd: a side; 20 are 32,000 atoms")
     parser.add_argument("--topic", default="", help="read what `rheostat load run` sends there")
     parser.add_argument("--out", default="", metavar="FOLDER", help="keep the results, as JSON per batch")
     read = Input(**vars(parser.parse_args(arguments)))
@@ -132,6 +142,8 @@ def read_input(about: str | None, arguments: Sequence[str] | None = None) -> Inp
         parser.error(f"--partitions must be from 1 to {MOST_PARTITIONS}, not {read.partitions}")
     if not 0 <= read.wait <= MOST_WAIT:
         parser.error(f"--wait must be from 0 to {MOST_WAIT:g}, not {read.wait:g}")
+    if not 1 <= read.cells <= MOST_CELLS:
+        parser.error(f"--cells must be from 1 to {MOST_CELLS}, not {read.cells}")
     if read.flood < 0 or (read.flood and (read.topic or is_real_time())):
         parser.error("--flood takes a number of rows, in micro-batches and without --topic")
     if read.out and is_real_time():

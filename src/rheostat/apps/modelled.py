@@ -24,7 +24,8 @@ def modelled(topology: Topology, given: Input) -> Application:
         operator = topology.operator(name)
         made = _made(topology, operator, wait=given.wait)
         if name in topology.sources:
-            rows = given.read(app, name, _share_of(topology, name, made))
+            alone = len(topology.sources) == 1
+            rows = given.read(app, name, _share_of(topology, name, made), whole=alone)
         else:
             first, *others = flows[name]
             rows = first.merge(*others).operator(

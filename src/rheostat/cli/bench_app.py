@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
@@ -62,7 +63,7 @@ def _bench_app(
     trigger_seconds = run.trigger_of(mode, trigger)
     asked = levels(first, last, step)
     every = run.positive("--period", period, least=0.5)
-    held = run.positive("--hold", hold, least=LOOKS * every)
+    held = run.positive("--hold", hold, least=(LOOKS + 1) * every)  # none is taken at its end
     containers = load_containers(platform) if platform else "slot+node"
     name, script, given = Path(app).stem, apps.find(app), settings.read(conf, None)
     check_script(script)
@@ -143,6 +144,10 @@ class Discovered:
         last = self.levels[-1] if self.levels else None
         if last and (last.parallelism, last.nodes) == (level.parallelism, level.nodes):
             self.levels.pop()
+            level = level.model_copy(update={"load": max(last.load, level.load)})
+        elif last and level.load <= last.load:
+            asked, came = level.offered or level.load, f"{level.load:,.1f} came, after {last.load:,.1f}"
+            raise RheostatError(f"{asked:,.0f} rows/s: {came} at the level below; give a larger --step")
         self.levels.append(level)
         made = MapDocument(application=self.application, made=self.made, levels=self.levels)
         write_document(self.path, made)
@@ -218,9 +223,10 @@ def judged(load: float, turns: Sequence[Turn], order: Order) -> LevelDocument:
             f"{load:,.0f} rows/s: {slow[0]} is congested (health {health:.2f}) on {last.plan.current.nodes} "
             f"nodes: {'; '.join(last.plan.vetoes) or last.plan.reason}"
         )
-    current, measured = last.plan.current, last.observation.total_load or load
+    current = last.plan.current
+    offered = median(turn.observation.total_load or load for turn in looks)
     return LevelDocument(
-        load=round(measured, 1), parallelism=dict(current.parallelism), nodes=current.nodes, offered=load
+        load=round(offered, 1), parallelism=dict(current.parallelism), nodes=current.nodes, offered=load
     )
 
 

@@ -15,13 +15,14 @@ from rheostat.cli.running import Order, started
 from rheostat.engines.spark.batches import Batch
 from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.documents import write_document
-from rheostat.model.errors import FileError, RheostatError
+from rheostat.model.errors import FileError, RheostatError, UserError
 from rheostat.model.topology_file import find_topology
 from rheostat.policies.registry import build
 
 APP, TRIGGER_SECONDS, MEMORY_MB = "linear", 0.1, 3200.0
 LOOK_SECONDS = 1.0
 FACTORS = (1, 2, 4)
+MOST_CORES = 6  # with four partitions per slot these are all the tasks that the application's sink may have
 MATTERS = 0.05  # a container that brings less than this part more brings nothing
 COLD_BATCHES = 3  # JVMs compile at first
 LEAST_BATCHES = 3  # that are judged; a busy machine gets more time for them
@@ -78,7 +79,8 @@ def register(bench: typer.Typer) -> None:
 
 def _bench_platform(
     cores: Annotated[
-        float | None, typer.Option("--cores", help="Of the node; else as many as this machine has.")
+        float | None,
+        typer.Option("--cores", help=f"Of the node, at most {MOST_CORES}; else as many as this machine has."),
     ] = None,
     seconds: Annotated[float, typer.Option("--seconds", help="Of load per arrangement.")] = 30.0,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the file and the plot.")] = Path(
@@ -86,7 +88,10 @@ def _bench_platform(
     ),
 ) -> None:
     """Flood one node, arranged in several ways, and see how many rows/s it serves in each."""
-    given = run.positive("--cores", cores if cores is not None else float(os.cpu_count() or 1), least=0.05)
+    own = float(min(MOST_CORES, os.cpu_count() or 1))
+    given = run.positive("--cores", own if cores is None else cores, least=0.05)
+    if given > MOST_CORES:
+        raise UserError(f"--cores must be at most {MOST_CORES}: `{APP}` does not keep more of them busy")
     run.positive("--seconds", seconds, least=10.0)
     results.make_folder(out)
     asked = questions(max(1, round(given)))

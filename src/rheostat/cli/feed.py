@@ -4,11 +4,12 @@ import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from rheostat.infrastructure.interrupts import uninterrupted
+from rheostat.infrastructure.keeping import keeping
 from rheostat.infrastructure.topics import create_topic, delete_topics
 from rheostat.model.errors import RheostatError
 
@@ -20,6 +21,7 @@ class Feed:
     servers: str
     curve: str
     seed: int
+    keep: Callable[[int], None]  # told of the sender, ends it when this process is gone
     topic: str = field(default_factory=lambda: f"rheostat-feed-{secrets.token_hex(6)}")
     _process: "subprocess.Popen[bytes] | None" = None
 
@@ -32,7 +34,9 @@ class Feed:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
+                start_new_session=True,
             )
+            self.keep(self._process.pid)
 
     def check(self) -> None:
         """Refuse to go on with a sender that failed."""
@@ -49,10 +53,11 @@ class Feed:
 @contextmanager
 def feed(servers: str, curve: str, seed: int, partitions: int) -> Iterator[Feed]:
     """Make the topic; on the way out end the sender and delete the topic."""
-    made = Feed(servers, curve, seed)
-    create_topic(servers, made.topic, partitions)
-    try:
-        yield made
-    finally:
-        made.end()
-        delete_topics(servers, [made.topic])
+    with keeping() as keep:
+        made = Feed(servers, curve, seed, keep)
+        create_topic(servers, made.topic, partitions)
+        try:
+            yield made
+        finally:
+            made.end()
+            delete_topics(servers, [made.topic])

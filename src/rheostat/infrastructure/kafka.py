@@ -4,7 +4,6 @@ import json
 import random
 import socket
 import subprocess
-import sys
 import time
 import uuid
 from base64 import urlsafe_b64encode
@@ -16,6 +15,7 @@ from pathlib import Path
 from rheostat.infrastructure import keeper
 from rheostat.infrastructure.interrupts import uninterrupted
 from rheostat.infrastructure.java import java_command
+from rheostat.infrastructure.keeping import keeping
 from rheostat.infrastructure.maven import Bundle, resolve
 from rheostat.infrastructure.topics import answers, create_topic, delete_topics, ends, starts, topics
 from rheostat.model.errors import RheostatError, UserError
@@ -159,25 +159,12 @@ def running(
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Broker]:
     """A broker for as long as this process needs it, however this process ends."""
-    held = subprocess.Popen(
-        [sys.executable, keeper.__file__], stdin=subprocess.PIPE, text=True, start_new_session=True
-    )
-    assert held.stdin is not None
-
-    def keep(pid: int) -> None:
-        assert held.stdin is not None
-        held.stdin.write(f"session {pid}\n")
-        held.stdin.flush()
-
-    broker = None
-    try:
+    with keeping() as keep:
         broker = start(folder, port, keep, settings, say)
-        yield broker
-    finally:
-        if broker is not None:
+        try:
+            yield broker
+        finally:
             broker.stop()
-        held.stdin.close()
-        held.wait()
 
 
 def free_port() -> int:

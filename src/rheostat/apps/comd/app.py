@@ -73,9 +73,9 @@ def total(rows: DataFrame) -> DataFrame:
     )
 
 
-def build(given: Input, crystal: Crystal | None = None) -> Application:
+def build(given: Input) -> Application:
     """The application, ready to run."""
-    crystal = crystal or Crystal(seed=given.seed)
+    crystal = Crystal(given.cells, given.seed)
     app = Application("comd", trigger_seconds=2)
     (
         given.read(app, "positions", crystal.blocks)

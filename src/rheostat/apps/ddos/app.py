@@ -37,7 +37,9 @@ def build(given: Input) -> Application:
         .operator("parse", parse, max_parallelism=16)
         .operator("pairs", pairs, keys=["source"], stateful=True, max_parallelism=STATE_PARTITIONS)
         .operator("assemble", assemble, stateful=True, max_parallelism=STATE_PARTITIONS)
-        .operator("analyse", analyse(load_model(MODEL)), max_parallelism=1)
+        .operator(
+            "analyse", analyse(load_model(Path(given.model) if given.model else MODEL)), max_parallelism=1
+        )
         .sink("attacks", given.sink("append"))
     )
     return app

@@ -15,6 +15,8 @@ from rheostat.apps.ddos.model import Model, learn
 from rheostat.apps.ddos.periods import assemble, pairs, parse
 from rheostat.apps.ddos.traffic import BEGAN, PER_MINUTE, Traffic
 
+LEAST_MINUTES, MOST_MINUTES = 60, 525_600  # an hour, a year
+
 
 @dataclass(frozen=True)
 class Quality:
@@ -65,6 +67,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="of the traffic to learn from")
     parser.add_argument("--test-seed", type=int, default=2, help="of the traffic to try the model on")
     asked = parser.parse_args()
+    if not LEAST_MINUTES <= asked.minutes <= MOST_MINUTES:
+        parser.error(f"--minutes must be from {LEAST_MINUTES} to {MOST_MINUTES:,}, not {asked.minutes:,}")
     spark = SparkSession.builder.appName("ddos: learn").getOrCreate()
     normal = Traffic(asked.seed, attacks=False)
     model = learn(periods(spark, normal, asked.minutes))
