@@ -10,8 +10,9 @@ import pytest
 from rheostat.engines.spark.warm import executor_settings
 
 APP = """
-import json, os, time
+import json, os, sys, time
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from rheostat.infrastructure.local import LocalProvider
 from rheostat.engines.spark.boundary import stop_between_batches
 from rheostat.engines.spark.warm import executor_settings, warmed
@@ -30,7 +31,13 @@ def words(folder):
 
 def counts(spark, provider):
     rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 100).load().repartition(4)
-    query = rows.selectExpr("value % 10 as key").groupBy("key").count().writeStream.outputMode("complete")
+    rows = rows.withColumn("key", F.expr("value % 10")).withWatermark("timestamp", "0 seconds")
+    if "twice" in sys.argv:
+        once = rows.groupBy(F.window("timestamp", "1 second"), "key").count()
+        done = once.groupBy(F.window(F.window_time("window"), "1 second")).agg(F.sum("count").alias("count"))
+        query = done.writeStream.outputMode("append")
+    else:
+        query = rows.groupBy("key").count().writeStream.outputMode("complete")
     return query.format("memory").queryName("counts").trigger(processingTime="1 second").option(
         "checkpointLocation", str(provider.folder / "checkpoint")).start()
 
@@ -94,8 +101,8 @@ with LocalProvider() as provider:
 """
 
 
-def run(script: str) -> str:
-    command = [sys.executable, "-c", script]
+def run(script: str, *words: str) -> str:
+    command = [sys.executable, "-c", script, *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
@@ -111,6 +118,16 @@ def test_a_new_executor_runs_every_stage_before_its_first_task_and_the_counts_st
     assert "ended early" not in log
     assert "rehearsal round" not in told["first"]  # there was no batch yet
     assert told["counted"] == told["read"]
+    assert told["left"] == []
+
+
+def test_state_in_the_middle_of_a_query_is_rehearsed_too() -> None:
+    told = json.loads(run(APP, "twice").splitlines()[-1])
+    log = told["second"]
+    stages = log[log.index("rehearsal round 0 lane 0") :].splitlines()[0].partition("per stage:")[2].split()
+    assert len(stages) == 4
+    assert "ended early" not in log
+    assert 0 < told["counted"] <= told["read"]
     assert told["left"] == []
 
 

@@ -142,6 +142,7 @@ public class Rehearsal implements SparkPlugin {
     private final String scratch;
     private final Properties properties = new Properties();
     private final List tasks = new ArrayList();
+    private final List copies = new ArrayList(); // else Spark cleans up what they broadcast
     private RDD rdd;
 
     public Recording(SparkContext context, QueryExecution batch, String scratch) {
@@ -161,8 +162,13 @@ public class Rehearsal implements SparkPlugin {
       }
       properties.setProperty("sql.streaming.queryId", UUID.randomUUID().toString());
       properties.setProperty("streaming.sql.batchId", "0");
-      shuffles(plan);
-      result(plan);
+      SparkSession$.MODULE$.setActiveSession(batch.sparkSession()); // whose settings shape the generated code
+      try {
+        shuffles(plan);
+        result(plan);
+      } finally {
+        SparkSession$.MODULE$.clearActiveSession();
+      }
       return tasks;
     }
 
@@ -181,9 +187,12 @@ public class Rehearsal implements SparkPlugin {
       if (!(plan instanceof ShuffleExchangeExec)) return;
       ShuffleDependency made = ((ShuffleExchangeExec) plan).shuffleDependency();
       MapOutputTrackerMaster tracker = (MapOutputTrackerMaster) SparkEnv.get().mapOutputTracker();
-      boolean ran = tracker.containsShuffle(made.shuffleId());
-      // State in the middle of a query: these are the real tasks, they would write to the real state.
-      if (!ran || finds(((ShuffleExchangeExec) plan).child(), StatefulOperator.class, true)) return;
+      if (!tracker.containsShuffle(made.shuffleId())) return; // it never ran
+      if (finds(((ShuffleExchangeExec) plan).child(), StatefulOperator.class, true)) {
+        made = ((ShuffleExchangeExec) plan.mapChildren(new Elsewhere(scratch))).shuffleDependency();
+        settle(made.rdd());
+        copies.add(made);
+      }
       Broadcast binary = context.broadcast(bytes(new Tuple2(made.rdd(), made)), any());
       for (int i = 0; i < LANES; i++) {
         int n = made.rdd().partitions().length;
@@ -194,12 +203,7 @@ public class Rehearsal implements SparkPlugin {
     }
 
     private void result(SparkPlan plan) {
-      SparkSession$.MODULE$.setActiveSession(batch.sparkSession()); // whose settings shape the generated code
-      try {
-        rdd = ((SparkPlan) plan.transformUp(new Elsewhere(scratch))).execute();
-      } finally {
-        SparkSession$.MODULE$.clearActiveSession();
-      }
+      rdd = ((SparkPlan) new Elsewhere(scratch).apply(plan)).execute();
       settle(rdd);
       Broadcast binary = context.broadcast(bytes(new Tuple2(rdd, new Drain())), any());
       for (int i = 0; i < LANES; i++) {
@@ -220,18 +224,17 @@ public class Rehearsal implements SparkPlugin {
     private void add(Task task, int shuffle) { tasks.add(new Object[] {task, properties, shuffle}); }
   }
 
-  /** Gives stateful operators an empty state in another folder. */
-  public static class Elsewhere extends scala.runtime.AbstractPartialFunction {
+  /** Gives the stateful operators of a plan's last stage an empty state in another folder; it reads what ran before. */
+  public static class Elsewhere extends scala.runtime.AbstractFunction1 {
     private final String folder;
     private final UUID run = UUID.randomUUID();
 
     public Elsewhere(String folder) { this.folder = folder; }
 
-    public boolean isDefinedAt(Object plan) { return plan instanceof StatefulOperator; }
-
-    public Object applyOrElse(Object plan, scala.Function1 otherwise) {
-      if (!(plan instanceof StatefulOperator)) return otherwise.apply(plan);
-      SparkPlan operator = (SparkPlan) plan;
+    public Object apply(Object plan) {
+      if (plan instanceof ShuffleExchangeExec) return plan; // a copy would be a shuffle that nobody has written
+      SparkPlan operator = (SparkPlan) ((SparkPlan) plan).mapChildren(this);
+      if (!(operator instanceof StatefulOperator)) return operator;
       Object[] fields = new Object[operator.productArity()];
       for (int i = 0; i < fields.length; i++) {
         fields[i] = operator.productElement(i);
