@@ -111,8 +111,8 @@ def test_the_report_shows_spread_bounds_and_who_did_not_run() -> None:
     assert "| ours | 2 | 0.000 |" in text
     assert "250 (200-300)" in text
     assert "\nspark-dra did not run: it died\n" in text
-    assert "| ours | fewer node-seconds than static-peak | 50% | at least 40% | ok so far |" in text
-    assert "| ours | fewer node-seconds than spark-dra | no run | at least 25% | **RED** |" in text
+    assert "| ours | fewer node-seconds than static-peak | 50.0% | at least 40.0% | ok so far |" in text
+    assert "| ours | fewer node-seconds than spark-dra | no run | at least 25.0% | **RED** |" in text
     assert list(report.series) == ["ours", "static-peak"]
     assert "did not run: it died" in failed.line()
 

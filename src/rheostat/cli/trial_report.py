@@ -227,7 +227,7 @@ def _checks(
             "fewer node-seconds than static-peak",
             fewer_nodes(PEAK),
             FEWER_THAN_PEAK,
-            "{:.0%}",
+            "{:.1%}",
             least=True,
         )
     ]
@@ -241,7 +241,7 @@ def _checks(
                 f"fewer node-seconds than {ALLOCATION}",
                 fewer_nodes(ALLOCATION),
                 FEWER_THAN_ALLOCATION,
-                "{:.0%}",
+                "{:.1%}",
                 least=True,
             ),
             Check(name, f"p99 lag to {ALLOCATION}'s", ratios(ALLOCATION, _p99), LAG_TO_ALLOCATION, "{:.2f}"),
