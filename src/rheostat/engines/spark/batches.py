@@ -46,9 +46,7 @@ class Batch:
     idle: bool = False  # nothing had arrived, so nothing ran
     query: str = ""  # the part of the application's graph that it belongs to
     doubt: str = ""  # what was absurd about it; then nothing is known but that it ended
-    end: float | None = (
-        None  # where its source stands after it: rows of topics, or seconds of the rate source
-    )
+    end: float | None = None  # where its source stands after it: rows of topics, seconds of the rate source
 
     @property
     def seconds(self) -> float:
