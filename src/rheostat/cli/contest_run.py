@@ -14,6 +14,7 @@ from rheostat.control.guards import Guards
 from rheostat.control.loop import Turn
 from rheostat.engines.spark import rate_source
 from rheostat.engines.spark.engine import SparkEngine
+from rheostat.engines.spark.spec import SPREAD_STATE, WARM_UP
 from rheostat.model.errors import RheostatError, UserError
 from rheostat.policies.registry import build
 
@@ -74,7 +75,8 @@ def _allocation(contest: Contest) -> dict[str, str]:
         "spark.dynamicAllocation.minExecutors": str(low),
         "spark.dynamicAllocation.initialExecutors": str(low),
         "spark.dynamicAllocation.maxExecutors": str(high),
-        "spark.rheostat.warmUp": "false",
+        WARM_UP: "false",
+        SPREAD_STATE: "false",
     }
 
 

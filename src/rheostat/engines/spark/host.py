@@ -213,6 +213,8 @@ class Host:
         """Everything that happened since the last report."""
         events = self.session.drain()  # before the queries are listed: none of them is unknown then
         queries = self._queries() if self.app is None else [one.report() for one in self.queries.values()]
+        for text in self.session.moves():
+            self.note("state", text)
         notes, self._notes = self._notes, []
         return {
             "events": [*events, *notes],

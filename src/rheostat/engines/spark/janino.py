@@ -1,4 +1,4 @@
-"""Compiles our two Java files inside Spark's own JVM, with the compiler that Spark SQL brings along."""
+"""Compiles our Java files inside Spark's own JVM, with the compiler that Spark SQL brings along."""
 
 from importlib.resources import files
 from typing import Any

@@ -1,9 +1,9 @@
-"""A Spark session with our two Java parts in it: the rule that sets parallelism and the tap that listens."""
+"""A Spark session with our Java parts: rules that set parallelism and spread state, a tap that listens."""
 
 import json
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,11 @@ class Session:
         session: Any = self.spark
         set_rules = getattr(session._jsparkSession.experimental(), "extraOptimizations_$eq")
         set_rules(self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(rules).toSeq())
+        self._moves = None
+        if spec.spreads_state:
+            spread = janino.load(self.spark, "StateSpread")
+            self._moves = _field(spread, "moves")
+            session._jsparkSession.extensions().injectColumnar(spread)  # every query's session takes it over
 
     def _tell_of_executors(self) -> None:
         """Tell the tap of executors that were faster than it."""
@@ -82,6 +87,11 @@ class Session:
         """Everything the tap heard since the last call."""
         heard: list[dict[str, Any]] = json.loads(self._tap.drain())
         return heard
+
+    def moves(self) -> Iterator[str]:
+        """Where state went since the last call, in words."""
+        while self._moves is not None and (text := self._moves.poll()):
+            yield str(text)
 
     def executors(self) -> list[dict[str, Any]]:
         """The executors that are registered now; `ready` tells whether they are through with warming up."""

@@ -15,6 +15,7 @@ PID = "driver.pid"
 LOG = "driver.log"
 _HERE = ("127.0.0.1:", "localhost:", "[::1]:", "local")
 WARM_UP = "spark.rheostat.warmUp"  # false: new executors take tasks at once, cold
+SPREAD_STATE = "spark.rheostat.spreadState"  # false: state stays on the executors that have it
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,11 @@ class Spec:
         """Whether new executors rehearse before their first task; in Real-Time Mode a task never ends."""
         on_a_cluster = self.master.startswith("spark://")
         return on_a_cluster and self.mode == "microbatch" and self.settings.get(WARM_UP) != "false"
+
+    @property
+    def spreads_state(self) -> bool:
+        """Whether state follows when executors come or go."""
+        return self.settings.get(SPREAD_STATE) != "false"
 
     @property
     def topic_prefix(self) -> str:
