@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from rheostat.engines.spark.session import spread_state
 from rheostat.engines.spark.warm import executor_settings, warmed
 from rheostat.infrastructure.local import LocalProvider
 from rheostat.model.configuration import NodeKind
@@ -27,7 +28,7 @@ SETTINGS = {
     "spark.executor.cores": "2",
     "spark.executor.memory": "640m",
     "spark.dynamicAllocation.enabled": "false",
-    "spark.locality.wait": "1s",  # as the engine sets it: state moves only from a node that is too busy
+    "spark.locality.wait": "1s",  # as the engine sets it
     "spark.sql.shuffle.partitions": str(TASKS),
     "spark.sql.adaptive.streaming.stateless.enabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
@@ -60,6 +61,8 @@ class Run:
         context: Any = self.spark.sparkContext
         context.setLogLevel("ERROR")
         self.jvm, self.scala = context._jvm, context._jsc.sc()
+        if warm:
+            spread_state(self.spark)
         self.request(1)
         until(lambda: len(self.executors()) == 1)
         self.query = self.start()

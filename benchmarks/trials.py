@@ -1,6 +1,7 @@
 """All trials of docs/trials.md: `python -m benchmarks.trials [--minutes N] [--out docs/trials.md]`.
 
 Takes hours (about ten, reckoned), in as many sittings as you like: what is done is kept in its folder.
+Our own runs lie in docs/trials, second by second: go on with a copy of them, or begin anew without.
 First the tried policy against the two peers that bound it, three times; then, on sines, everybody else once.
 --show prints the commands.
 """
@@ -109,13 +110,17 @@ def run(arguments: list[str], until: float) -> int:
 
 
 def document(folder: Path, out: Path, servers: str) -> None:
-    """Put every trial's report between the marks of the document, and its plot beside it."""
+    """Put every trial's report between the marks of the document, its plot and its runs beside it."""
     parts = []
     for name, options in trials(servers):
         report = folder / name / "trial.md"
         if not report.exists() or not (folder / name / "trial.png").exists():
             continue
         shutil.copy(folder / name / "trial.png", out.parent / "images" / f"trial-{name}.png")
+        for kept in (folder / name / "contest.json", *(folder / name).glob("*/*/result.json")):
+            copy = out.with_suffix("") / kept.relative_to(folder)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(kept, copy)
         text = report.read_text().replace("(trial.png)", f"(images/trial-{name}.png)")
         text = re.sub(r"^# ", "## ", text)
         shown = "\n".join(f"    {line}" for line in commands(servers, name, options, Path(name)))

@@ -82,6 +82,15 @@ def test_staged_operators_share_one_utilisation() -> None:
     assert fewer["count"].health == pytest.approx(1 / 1.13)
 
 
+def test_tasks_that_outran_their_slots_are_judged_by_their_cpu() -> None:
+    quick = replace(MEASURED["split"], busy_seconds=2.0)  # 2 CPU seconds in 2 s: a whole core each
+    slow = replace(MEASURED["split"], busy_seconds=6.0)
+    may, may_not = Staged(10.0, 0.1, node_slots=2, alone=2.0), Staged(10.0, 0.1, node_slots=2)
+    assert judge(seen(split=quick), may).busy["split"] == pytest.approx(100 * 0.004 / 0.5)
+    assert judge(seen(split=quick), may_not).busy["split"] == pytest.approx(100 * 2.0 / 500)
+    assert judge(seen(split=slow), may).busy["split"] == pytest.approx(100 * 6.0 / 500)
+
+
 def test_no_load_is_measured_and_costs_what_the_topology_states() -> None:
     quiet = OperatorMeasures(1, 0.0, 0.0, cpu_seconds=0.0)
     judged = judge(seen(load=0.0, lines=quiet, split=quiet, count=quiet))

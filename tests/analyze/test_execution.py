@@ -54,6 +54,29 @@ def test_rounding_up_forgives_floating_point_dust() -> None:
     assert [ceil(value) for value in (0.0, 0.3 / 0.1, 3.0000000001, 3.001, 2.999)] == [0, 3, 3, 4, 3]
 
 
+def test_tasks_that_share_a_node_are_worth_its_slots_and_alone_they_are_worth_more() -> None:
+    model = Staged(10.0, 0.0, node_slots=2, alone=2.0)
+    nodes = {
+        tasks: [4 / model.utilisation({"a": 4.0}, {"a": tasks}, 2 * n)["a"] for n in (1, 2, 3, 4)]
+        for tasks in (1, 4, 6)
+    }
+    assert nodes[1] == [2, 2, 2, 2]
+    assert nodes[4] == [2, 4, 4, 8]
+    assert nodes[6] == [2, 4, 6, 6]  # on four nodes two have two, as on three
+
+
+def test_with_a_core_for_every_slot_a_task_is_worth_a_slot() -> None:
+    model = Staged(10.0, 0.0, node_slots=2)
+    for tasks in (1, 2, 4):
+        assert model.utilisation({"a": 4.0}, {"a": tasks}, 8)["a"] == pytest.approx(4.0 / tasks)
+
+
+def test_a_pinned_operator_that_needs_all_the_time_itself_asks_for_what_it_can_use() -> None:
+    model = Staged(10.0, 0.0, pinned={"count": 2}, node_slots=2, alone=2.0)
+    assert model.parallelism_for(BUSY, 0.6) == {"lines": 9, "split": 9, "count": 2}  # 3 / 4 > 0.6
+    assert model.parallelism_for(BUSY, 0.8) == {"lines": 40, "split": 40, "count": 2}  # 3 / 4 + 2 / 40
+
+
 @given(st.lists(st.floats(0, 50), min_size=3, max_size=3), st.floats(0.2, 1.0), st.sampled_from(MODELS))
 def test_the_parallelism_for_a_target_reaches_it(
     work: list[float], target: float, model: ExecutionModel

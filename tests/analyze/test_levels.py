@@ -53,6 +53,15 @@ def test_a_staged_level_is_a_number_of_slots() -> None:
     assert level == Level(100.0, {"a": 4, "b": 4}, 2)
 
 
+def test_a_staged_level_knows_that_four_tasks_do_not_divide_by_three_nodes() -> None:
+    model = Staged(5.0, 0.2, pinned={"b": 4}, node_slots=2, alone=2.0)
+    nodes = [
+        derive_level(load, {"a": 0.001, "b": 0.003}, model, TWO, target=0.9, node_limit=0.9).nodes
+        for load in (200, 300, 600, 800, 900, 1_300)
+    ]
+    assert nodes == [1, 1, 2, 2, 4, 4]
+
+
 @pytest.mark.parametrize("load", [10.0, 500.0, 1000.0, 3000.0, 10_000.0])
 def test_a_pipelined_level_has_a_slot_for_every_instance(load: float) -> None:
     per_row = {"a": 0.001, "b": 0.002, "c": 0.0005}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rheostat.analyze.execution import ExecutionModel
+from rheostat.analyze.execution import ExecutionModel, Staged
 from rheostat.analyze.rates import demand, stated_selectivity
 from rheostat.model.configuration import NodeKind
 from rheostat.model.observation import Observation, OperatorMeasures
@@ -58,10 +58,9 @@ def evaluate(
     load = {name: observation.application.load[name] or 0.0 for name in topology.sources}
     rates = demand(topology, load, measured_selectivity(topology, observation))
     parallelism = {name: observation.operators[name].parallelism for name in topology.names}
-    held = {name: _slot_seconds(observation.operators[name], model) for name in topology.names}
     busy = {
-        name: rates[name] * (costs[name] / kind.slot_cores if seconds is None else seconds)
-        for name, seconds in held.items()
+        name: rates[name] * _slot_seconds(observation.operators[name], costs[name] / kind.slot_cores, model)
+        for name in topology.names
     }
     slots = sum(node.slots for node in observation.nodes)
     utilisation = model.utilisation(busy, parallelism, slots)
@@ -87,14 +86,16 @@ def measured_selectivity(topology: Topology, observation: Observation) -> dict[t
     return sigma
 
 
-def _slot_seconds(measures: OperatorMeasures, model: ExecutionModel) -> float | None:
-    """How long a row holds a slot, where stages take turns and that is told; more than CPU alone explains.
+def _slot_seconds(measures: OperatorMeasures, by_cpu: float, model: ExecutionModel) -> float:
+    """How long a row holds a slot: what its CPU takes there; where stages take turns, what its tasks took.
 
-    A batch lasts as long as its tasks run, whatever keeps them: garbage collection is no task's CPU.
+    A batch lasts as long as its tasks run, whatever keeps them: garbage collection is no task's CPU. But
+    tasks that outran their slots, alone on their nodes, will need more of them elsewhere.
     """
-    if model.name != "staged" or not measures.busy_seconds or not measures.processed:
-        return None
-    return measures.busy_seconds / measures.processed
+    if not isinstance(model, Staged) or not measures.busy_seconds or not measures.processed:
+        return by_cpu
+    held = measures.busy_seconds / measures.processed
+    return max(held, by_cpu) if model.alone > 1 else held
 
 
 def _cost(topology: Topology, name: str, measures: OperatorMeasures | None) -> float | None:

@@ -7,7 +7,7 @@ demand × seconds that one row occupies a slot.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 MODES = ("pipelined", "staged", "storm")
 _SLACK = 1e-9  # ceil(3.0000000001) is 3 for our purposes
@@ -87,10 +87,19 @@ class Staged(ExecutionModel):
     {'a': 3, 'b': 3}
 
     An operator that is pinned, because its bounds leave it one parallelism, runs in waves where slots are
-    few: it asks for none of its own.
+    few: it asks for none of its own. Where they are many, it leaves some idle, and the others need more.
 
-    >>> Staged(pinned=frozenset({"b"})).slots_for({"a": 3, "b": 8})
+    >>> Staged(pinned={"b": 8}).slots_for({"a": 3, "b": 8})
     3
+    >>> Staged(10, 0.0, pinned={"b": 2}).parallelism_for({"a": 2.0, "b": 1.0}, target=0.8)
+    {'a': 7, 'b': 2}
+
+    On a node with fewer cores than slots a task runs faster alone. So 4 tasks are worth 8 slots on four nodes
+    of two slots and one core, but 4 on three: two share a node, and a stage ends with its last task.
+
+    >>> shared = Staged(10, 0.0, node_slots=2, alone=2.0)
+    >>> [shared.utilisation({"a": 4.0}, {"a": 4}, slots)["a"] for slots in (8, 6, 4, 2)]
+    [0.5, 1.0, 1.0, 2.0]
 
     The queries of a graph share the slots, but their overheads pass at the same time.
 
@@ -101,24 +110,53 @@ class Staged(ExecutionModel):
 
     trigger_seconds: float = 10.0
     stage_overhead_seconds: float = 0.1
-    pinned: frozenset[str] = frozenset()
+    pinned: Mapping[str, int] = field(default_factory=dict)
     queries: tuple[frozenset[str], ...] = ()  # none: all operators are one query
+    node_slots: int = 0  # of every node; 0: tasks get slots wherever they are
+    alone: float = 1.0  # by how much a task outruns its slot when it has a node to itself
     name = "staged"
 
     def utilisation(
         self, busy: Mapping[str, float], parallelism: Mapping[str, int], slots: int
     ) -> dict[str, float]:
-        work = sum(work / max(1, min(parallelism[name], slots)) for name, work in busy.items())
+        work = sum(work / self._worth(parallelism[name], slots) for name, work in busy.items())
         return dict.fromkeys(busy, work + self._overhead(busy))
 
     def parallelism_for(self, busy: Mapping[str, float], target: float) -> dict[str, int]:
         room = target - self._overhead(busy)
         if room <= 0:  # the overheads alone fill the interval: more slots cannot help
             return dict.fromkeys(busy, 1)
-        return dict.fromkeys(busy, max(1, ceil(sum(busy.values()) / room)))
+        count = max(1, ceil(sum(busy.values()) / room))
+        fixed = {name: tasks for name, tasks in self.pinned.items() if name in busy}
+        free = sum(work for name, work in busy.items() if name not in fixed)
+        most = max(fixed.values(), default=0) * (self.node_slots or 1)  # a node for each of their tasks
+        while count < most and not self._fits(room, fixed, busy, free, count):
+            count += 1
+        held = self._held(fixed, busy, max(count, most))
+        if fixed and held < room:
+            count = max(count, ceil(free / (room - held)))
+        return {**dict.fromkeys(busy, count), **fixed}
 
     def slots_for(self, parallelism: Mapping[str, int]) -> int:
         return max([count for name, count in parallelism.items() if name not in self.pinned] or [1])
+
+    def _fits(
+        self, room: float, fixed: Mapping[str, int], busy: Mapping[str, float], free: float, count: int
+    ) -> bool:
+        """Whether the stages end in time with so many instances of those that are not pinned."""
+        return free / count + self._held(fixed, busy, count) <= room + _SLACK
+
+    def _held(self, fixed: Mapping[str, int], busy: Mapping[str, float], count: int) -> float:
+        """The part of the interval that the pinned stages take on the nodes for so many slots."""
+        slots = ceil(count / self.node_slots) * self.node_slots if self.node_slots else count
+        return sum(busy[name] / self._worth(tasks, slots) for name, tasks in fixed.items())
+
+    def _worth(self, tasks: int, slots: int) -> float:
+        """The slots' worth of CPU that so many tasks of a stage get, if they are spread evenly."""
+        if not self.node_slots:
+            return max(1, min(tasks, slots))
+        together = ceil(tasks / max(1, slots // self.node_slots))
+        return min(max(1, slots), tasks * min(self.alone, self.node_slots / together))
 
     def _overhead(self, busy: Mapping[str, float]) -> float:
         """The part of the interval that the stages of the longest query take whatever their rows."""

@@ -41,11 +41,6 @@ class Operator:
     state_bytes: float = 0.0
     load: float | None = None  # nominal rows/s, on a source
 
-    @property
-    def pinned(self) -> bool:
-        """Whether its bounds leave it one parallelism."""
-        return self.min_parallelism == self.max_parallelism
-
 
 @dataclass(frozen=True)
 class Topology:
@@ -105,6 +100,11 @@ class Topology:
     def sinks(self) -> tuple[str, ...]:
         """The operators that feed nobody."""
         return tuple(name for name in self.names if not self.outputs[name])
+
+    @cached_property
+    def pinned(self) -> Mapping[str, int]:
+        """The operators whose bounds leave them one parallelism, and that."""
+        return {o.name: o.min_parallelism for o in self.operators if o.min_parallelism == o.max_parallelism}
 
     def operator(self, name: str) -> Operator:
         """The operator of that name."""

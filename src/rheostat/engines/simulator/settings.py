@@ -47,6 +47,5 @@ class Settings:
     def model(self, topology: Topology) -> ExecutionModel:
         """The execution model that policies are told of."""
         if self.mode == "staged":
-            pinned = frozenset(operator.name for operator in topology.operators if operator.pinned)
-            return Staged(self.trigger_seconds, self.stage_overhead_seconds, pinned)
+            return Staged(self.trigger_seconds, self.stage_overhead_seconds, topology.pinned)
         return Storm() if self.mode == "storm" else Pipelined()

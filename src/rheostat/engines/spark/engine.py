@@ -75,9 +75,15 @@ class SparkEngine:
             return Pipelined(self._reserved)
         trigger = self._trigger or DEFAULT_TRIGGER_SECONDS
         seen = self.monitor.stage_overhead(OVERHEAD_BATCHES)
-        pinned = frozenset(operator.name for operator in self.topology.operators if operator.pinned)
-        queries = tuple(frozenset(query.operators) for query in self.monitor.queries.values())
-        return Staged(trigger, FIRST_OVERHEAD_SECONDS if seen is None else seen, pinned, queries)
+        kind, limited = self.kinds[0], self.machines.limited
+        return Staged(
+            trigger,
+            FIRST_OVERHEAD_SECONDS if seen is None else seen,
+            self.topology.pinned,
+            tuple(frozenset(query.operators) for query in self.monitor.queries.values()),
+            node_slots=kind.slots,
+            alone=max(1.0, min(kind.slots, 1 / kind.slot_cores)) if limited else 1.0,
+        )
 
     def observe(self) -> Observation:
         self.poll()

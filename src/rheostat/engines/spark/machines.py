@@ -18,6 +18,7 @@ class Machines(Protocol):
     kind: NodeKind
     scratch: Path | None  # goes when the nodes go; None: they are not ours
     losses: int  # nodes that ended by themselves so far
+    limited: bool  # whether a node has the CPU of its kind and no more
 
     def names(self) -> tuple[str, ...]:
         """Oldest first."""
@@ -51,6 +52,7 @@ class LocalMachines:
         self.provider, self.kind, self.url = provider, kind, provider.url
         self.scratch: Path | None = provider.folder
         self.losses = 0
+        self.limited = provider.has_quotas
 
     def names(self) -> tuple[str, ...]:
         return tuple(node.name for node in self.provider.nodes())
@@ -133,6 +135,7 @@ class ForeignMachines:
         self.url, self.kind = url, kind
         self.scratch: Path | None = None
         self.losses = 0  # whoever runs the cluster replaces its Workers
+        self.limited = False  # as far as we know
         self._seen: dict[str, None] = {}
 
     def names(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
@@ -39,11 +39,7 @@ class Session:
         session: Any = self.spark
         set_rules = getattr(session._jsparkSession.experimental(), "extraOptimizations_$eq")
         set_rules(self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(rules).toSeq())
-        self._moves = None
-        if spec.spreads_state:
-            spread = janino.load(self.spark, "StateSpread")
-            self._moves = _field(spread, "moves")
-            session._jsparkSession.extensions().injectColumnar(spread)  # every query's session takes it over
+        self._moves = spread_state(self.spark) if spec.spreads_state else None
 
     def _tell_of_executors(self) -> None:
         """Tell the tap of executors that were faster than it."""
@@ -116,6 +112,13 @@ class Session:
     def kill(self, executors: Sequence[str]) -> None:
         """End executors at once; a micro-batch runs their tasks again elsewhere."""
         self._scala.killExecutors(self._jvm.PythonUtils.toSeq(list(executors)))
+
+
+def spread_state(spark: SparkSession) -> Any:
+    """Let state follow the executors of all queries that start from now on; returns a queue of what moved."""
+    spread, session = janino.load(spark, "StateSpread"), cast(Any, spark)
+    session._jsparkSession.extensions().injectColumnar(spread)  # every query's own session has it from there
+    return _field(spread, "moves")
 
 
 def _started(settings: Mapping[str, str], file: Path) -> SparkSession:
