@@ -1,5 +1,7 @@
 """The baseline: a first configuration, and then nothing."""
 
+from dataclasses import replace
+
 import pytest
 
 from rheostat.analyze.execution import ExecutionModel, Pipelined, Staged
@@ -37,6 +39,21 @@ def test_stages_share_their_slots_at_the_peak() -> None:
     assert first.nodes == 6
 
 
+def test_all_slots_of_the_most_nodes_are_shared_evenly() -> None:
+    held = Static(provision="slots").initial(start(Pipelined(reserved=1), Bounds(1, 4)))
+    assert sorted(held.parallelism.values()) == [2, 2, 3]  # 7 of 8, one is reserved
+    assert held.nodes == held.executors == 4
+    shared = Static(provision="slots").initial(start(Staged(), Bounds(1, 4)))
+    assert set(shared.parallelism.values()) == {8}
+
+
+def test_an_operator_that_may_not_grow_leaves_its_slots_to_the_others() -> None:
+    pinned = replace(WORDS.operators[0], max_parallelism=1)
+    words = replace(WORDS, operators=(pinned, *WORDS.operators[1:]))
+    first = Static(provision="slots").initial(replace(start(Pipelined(), Bounds(1, 4)), topology=words))
+    assert sorted(first.parallelism.values()) == [1, 3, 4]
+
+
 def test_the_bounds_hold_for_the_first_configuration_too() -> None:
     assert Static().initial(start(Pipelined(), Bounds(1, 3))).nodes == 3
     assert Static(provision="min").initial(start(Pipelined(), Bounds(4, 9))).nodes == 4
@@ -51,5 +68,5 @@ def test_it_never_changes_anything() -> None:
 
 
 def test_an_unknown_provision_is_refused() -> None:
-    with pytest.raises(ValueError, match="peak, first or min"):
+    with pytest.raises(ValueError, match="peak, first, min or slots"):
         Static(provision="mean")

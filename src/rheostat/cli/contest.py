@@ -140,5 +140,5 @@ def contestant(name: str) -> Contestant:
         quick = {"spark.dynamicAllocation.executorIdleTimeout": f"{QUICK_SECONDS}s"}
         return Contestant(name, "static", allocated=True, settings=quick if name != "spark-dra" else {})
     if name in PEERS:
-        return Contestant(name, "static", nodes="min" if name == "static-min" else "max")
+        return Contestant(name, "static(provision=slots)", nodes="min" if name == "static-min" else "max")
     return Contestant(name, name)

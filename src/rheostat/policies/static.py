@@ -17,14 +17,14 @@ class Static(Policy):
     'static: the configuration is fixed'
     """
 
-    provision: str = "peak"  # or "first", or "min": one instance each
+    provision: str = "peak"  # or "first", "min" (one instance each), "slots" (all of them, shared evenly)
     instances: int = 0  # of every operator, on as few nodes as the bounds allow; 0: as provisioned
 
     info = Info("static", "none", "static", "baseline of every paper")
 
     def __post_init__(self) -> None:
-        if self.provision not in ("peak", "first", "min"):
-            raise ValueError("provision must be peak, first or min")
+        if self.provision not in ("peak", "first", "min", "slots"):
+            raise ValueError("provision must be peak, first, min or slots")
         if not 0 <= self.instances <= MOST_INSTANCES:
             raise ValueError(f"instances must be from 0 to {MOST_INSTANCES}")
 
@@ -34,8 +34,26 @@ class Static(Policy):
             nodes = start.bounds.nodes(1)
             parallelism = start.bounds.parallelism(start.topology, wanted)
             return Configuration(parallelism, nodes * start.kinds[0].executors, nodes)
+        if self.provision == "slots":
+            return _full(start)
         load = {"peak": start.peak_load, "first": start.first_load, "min": 0.0}[self.provision]
         return start.sized_for(load)
 
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
         return hold(situation, "static: the configuration is fixed"), memory
+
+
+def _full(start: Start) -> Configuration:
+    """The most nodes with an instance in every slot: one more for whoever has fewest, while there is room."""
+    nodes, model = start.bounds.max_nodes, start.model
+    slots = nodes * start.kinds[0].slots
+    parallelism = start.bounds.parallelism(start.topology, dict.fromkeys(start.topology.names, 1))
+    growing = set(parallelism)
+    while growing:
+        name = min(sorted(growing), key=parallelism.__getitem__)
+        more = {**parallelism, name: parallelism[name] + 1}
+        if model.slots_for(more) > slots or start.bounds.parallelism(start.topology, more) != more:
+            growing.discard(name)
+        else:
+            parallelism = more
+    return Configuration(parallelism, nodes * start.kinds[0].executors, nodes)
