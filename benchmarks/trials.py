@@ -32,7 +32,7 @@ CURVES = {
 # docs/simulator.md provisions for the peak: by the cores that a node used at several loads, or by the map in
 # docs/benchmarking.md (ddos).
 LOADS = {"wordcount": (7_000, 70_000), "topk": (3_200, 32_000), "ddos": (1_100, 11_000)}
-REAL_TIME = ("linear", (12, 120))  # rows that cost much: two cores cannot both send and serve cheap ones
+REAL_TIME = ("linear", (10, 100))  # rows that cost much: two cores cannot both send and serve cheap ones
 SERVERS = "127.0.0.1:9092"  # in what is shown
 BEGIN, END = "<!-- trials: begin -->", "<!-- trials: end -->"
 
