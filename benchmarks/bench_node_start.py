@@ -61,8 +61,7 @@ class Run:
         context: Any = self.spark.sparkContext
         context.setLogLevel("ERROR")
         self.jvm, self.scala = context._jvm, context._jsc.sc()
-        if warm:
-            spread_state(self.spark)
+        spread_state(self.spark)
         self.request(1)
         until(lambda: len(self.executors()) == 1)
         self.query = self.start()

@@ -73,8 +73,31 @@ def test_with_a_core_for_every_slot_a_task_is_worth_a_slot() -> None:
 
 def test_a_pinned_operator_that_needs_all_the_time_itself_asks_for_what_it_can_use() -> None:
     model = Staged(10.0, 0.0, pinned={"count": 2}, node_slots=2, alone=2.0)
-    assert model.parallelism_for(BUSY, 0.6) == {"lines": 9, "split": 9, "count": 2}  # 3 / 4 > 0.6
-    assert model.parallelism_for(BUSY, 0.8) == {"lines": 40, "split": 40, "count": 2}  # 3 / 4 + 2 / 40
+    # Alone on two nodes count takes 3 / 4. The others may take a fifth of that besides: 2 / 14.
+    for target in (0.6, 0.8):
+        assert model.parallelism_for(BUSY, target) == {"lines": 14, "split": 14, "count": 2}
+
+
+@given(
+    st.floats(0, 50),
+    st.floats(0, 50),
+    st.integers(1, 20),
+    st.integers(0, 4),
+    st.floats(1, 4),
+    st.floats(1, 3),
+)
+def test_with_pinned_operators_more_load_never_needs_fewer_slots_nor_endless_ones(
+    free: float, fixed: float, tasks: int, node_slots: int, alone: float, more: float
+) -> None:
+    model = Staged(10.0, 0.1, pinned={"b": tasks}, node_slots=node_slots, alone=min(alone, node_slots or 1))
+    before = model.parallelism_for({"a": free, "b": fixed}, 0.8)
+    after = model.parallelism_for({"a": free * more, "b": fixed * more}, 0.8)
+    assert before["a"] <= after["a"]
+    assert before["b"] == after["b"] == tasks
+    slots = ceil(before["a"] / max(1, node_slots)) * max(1, node_slots)
+    reached = model.utilisation({"a": free, "b": fixed}, before, slots)["a"]
+    best = fixed / tasks / model.alone
+    assert reached <= max(0.8, 1.2 * best + 0.02) + 1e-6
 
 
 @given(st.lists(st.floats(0, 50), min_size=3, max_size=3), st.floats(0.2, 1.0), st.sampled_from(MODELS))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 MODES = ("pipelined", "staged", "storm")
 _SLACK = 1e-9  # ceil(3.0000000001) is 3 for our purposes
+_GAIN = 0.2  # of the pinned operators' time: no slots are asked for to save less than that on the others
 
 
 def ceil(value: float) -> int:
@@ -126,37 +127,36 @@ class Staged(ExecutionModel):
         room = target - self._overhead(busy)
         if room <= 0:  # the overheads alone fill the interval: more slots cannot help
             return dict.fromkeys(busy, 1)
-        count = max(1, ceil(sum(busy.values()) / room))
         fixed = {name: tasks for name, tasks in self.pinned.items() if name in busy}
         free = sum(work for name, work in busy.items() if name not in fixed)
-        most = max(fixed.values(), default=0) * (self.node_slots or 1)  # a node for each of their tasks
-        while count < most and not self._fits(room, fixed, busy, free, count):
+        least = self._held(fixed, busy, max(map(self._useful, fixed.values()), default=0))
+        room = max(room, least * (1 + _GAIN))
+        count = max(1, ceil(sum(busy.values()) / room))
+        while free / count + self._held(fixed, busy, count) > room + _SLACK:
             count += 1
-        held = self._held(fixed, busy, max(count, most))
-        if fixed and held < room:
-            count = max(count, ceil(free / (room - held)))
         return {**dict.fromkeys(busy, count), **fixed}
 
     def slots_for(self, parallelism: Mapping[str, int]) -> int:
         return max([count for name, count in parallelism.items() if name not in self.pinned] or [1])
-
-    def _fits(
-        self, room: float, fixed: Mapping[str, int], busy: Mapping[str, float], free: float, count: int
-    ) -> bool:
-        """Whether the stages end in time with so many instances of those that are not pinned."""
-        return free / count + self._held(fixed, busy, count) <= room + _SLACK
 
     def _held(self, fixed: Mapping[str, int], busy: Mapping[str, float], count: int) -> float:
         """The part of the interval that the pinned stages take on the nodes for so many slots."""
         slots = ceil(count / self.node_slots) * self.node_slots if self.node_slots else count
         return sum(busy[name] / self._worth(tasks, slots) for name, tasks in fixed.items())
 
+    def _useful(self, tasks: int) -> int:
+        """The slots beyond which so many tasks gain nothing."""
+        if not self.node_slots:
+            return tasks
+        return self.node_slots * ceil(tasks / max(1, int(self.node_slots / self.alone)))
+
     def _worth(self, tasks: int, slots: int) -> float:
         """The slots' worth of CPU that so many tasks of a stage get, if they are spread evenly."""
+        tasks, slots = max(1, tasks), max(1, slots)
         if not self.node_slots:
-            return max(1, min(tasks, slots))
+            return min(tasks, slots)
         together = ceil(tasks / max(1, slots // self.node_slots))
-        return min(max(1, slots), tasks * min(self.alone, self.node_slots / together))
+        return min(slots, tasks * min(self.alone, self.node_slots / together))
 
     def _overhead(self, busy: Mapping[str, float]) -> float:
         """The part of the interval that the stages of the longest query take whatever their rows."""

@@ -81,7 +81,7 @@ class Spec:
             ".RocksDBStateStoreProvider",  # the only one whose state can be rewritten
             "spark.sql.streaming.metricsEnabled": "false",
             "spark.sql.streaming.realTimeMode.allowlistCheck": "false",  # checks.py says it earlier
-            "spark.locality.wait": "1s",  # state moves only away from a node that keeps it waiting
+            "spark.locality.wait": "1s",  # tasks wait as long for their state's place, then it moves
             **self.settings,
         }
 

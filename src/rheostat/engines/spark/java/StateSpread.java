@@ -3,10 +3,10 @@ package rheostat;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -30,10 +30,11 @@ import org.apache.spark.status.api.v1.ExecutorSummary;
  * A rule over physical plans runs between two batches of its query, when no task has the state open.
  */
 public class StateSpread extends scala.runtime.AbstractFunction1 {
+  private static final int TRIES = 4;  // in the first batch of a run no place is known; a task may have gone elsewhere
   public final ConcurrentLinkedQueue moves = new ConcurrentLinkedQueue();  // what was moved, in words
   private final SparkContext context = SparkContext.getOrCreate();
   private final Method ready = ready();
-  private final ConcurrentHashMap last = new ConcurrentHashMap();  // a query's state folder -> its run and executors
+  private final ConcurrentHashMap seen = new ConcurrentHashMap();  // a query's state folder -> Seen
 
   public Object apply(Object session) {
     return new Rules(this);
@@ -72,77 +73,146 @@ public class StateSpread extends scala.runtime.AbstractFunction1 {
     }
   }
 
-  private void look(List operators) {
-    StatefulOperatorStateInfo any = about((StateStoreWriter) operators.get(0));
-    List executors = usable();
-    if (executors.isEmpty()) return;
-    String now = any.queryRunId() + " " + executors;
-    if (now.equals(last.put(any.checkpointLocation(), now))) return;
-    try {
-      spread(operators, executors);
-    } catch (Exception error) {  // with its state where it was, the batch is only slower
-      if (error instanceof InterruptedException) Thread.currentThread().interrupt();  // the query is being stopped
-      moves.add("not spread over " + executors.size() + " executors: " + error);
+  /** An executor, and the Worker that it runs on, by the page on which that shows its log. */
+  public static class Place {
+    final String id;
+    final String host;
+    final String node;
+
+    Place(ExecutorSummary about) {
+      String address = about.hostPort();
+      int colon = address.lastIndexOf(':');  // a new one has no port yet
+      scala.Option page = about.executorLogs().get("stdout");
+      id = about.id();
+      host = colon < 0 ? address : address.substring(0, colon);
+      node = page.isEmpty() ? host : java.net.URI.create((String) page.get()).getAuthority();
     }
   }
 
-  private void spread(List operators, List executors) {
+  /** How a query was found last, and how much of its state each executor has. */
+  public static class Seen {
+    final String as;
+    int tries = 0;
+    volatile Map held = new HashMap();
+
+    Seen(String as) {
+      this.as = as;
+    }
+  }
+
+  private void look(List operators) {
+    StatefulOperatorStateInfo any = about((StateStoreWriter) operators.get(0));
+    Seen now = null;
+    try {
+      Map places = usable();
+      String as = any.queryRunId() + " " + places.keySet();
+      now = (Seen) seen.get(any.checkpointLocation());
+      if (now == null || !now.as.equals(as)) now = new Seen(as);
+      if (places.isEmpty() || now.tries >= TRIES) return;
+      seen.put(any.checkpointLocation(), now);
+      now.tries++;
+      if (spread(operators, places, now)) now.tries = TRIES;
+    } catch (Exception error) {  // with its state where it was, the batch is only slower
+      if (error instanceof InterruptedException) Thread.currentThread().interrupt();  // the query is being stopped
+      moves.add("stays where it is: " + error);
+    }
+  }
+
+  /** Move what is too much on a node or an executor; true: nothing was. */
+  private boolean spread(List operators, Map places, Seen now) {
     StateStoreCoordinatorRef coordinator =
         org.apache.spark.sql.execution.streaming.state.StateStoreCoordinatorRef$.MODULE$.forExecutor(context.env());
-    Map hosts = hosts();
-    Map total = none(executors);
+    Map executorsOf = new HashMap();  // node -> its executors
+    for (java.util.Iterator all = places.values().iterator(); all.hasNext();) add(executorsOf, ((Place) all.next()).node);
+    Map others = others(now);
+    Map held = new HashMap();
     TreeSet to = new TreeSet();
     int all = 0;
     int moved = 0;
+    boolean known = true;
     for (int i = 0; i < operators.size(); i++) {
       StateStoreWriter operator = (StateStoreWriter) operators.get(i);
       int partitions = about(operator).numPartitions();
-      int share = partitions / executors.size();
-      int more = partitions % executors.size();  // so many executors may keep one more
-      Map own = none(executors);
+      int share = partitions / executorsOf.size();
+      int more = partitions % executorsOf.size();  // so many nodes may keep one more
+      int most = share + (more > 0 ? 1 : 0);
+      Map own = new HashMap();  // executor -> partitions, and node -> partitions
       List homeless = new ArrayList();
-      boolean known = false;
+      boolean placed = false;
       for (int part = 0; part < partitions; part++) {
         String home = home(coordinator, operator, part);
-        known = known || home != null;
-        int there = own.containsKey(home) ? count(own, home) : partitions;
-        if (there < share || (there == share && more > 0)) {
+        placed = placed || home != null;
+        Place place = home == null ? null : (Place) places.get(home);
+        int there = place == null ? most : count(own, place.node);
+        boolean fits = there < share || (there == share && more > 0);
+        if (place != null && fits && count(own, "executor " + home) * count(executorsOf, place.node) < most) {
           if (there == share) more--;
-          add(own, home);
-          add(total, home);
+          settle(place, own, held);
         } else {
           homeless.add(Integer.valueOf(part));
         }
       }
       all += partitions;
-      if (!known) continue;  // its first batch: Spark spreads what has no place yet
-      for (int j = 0; j < homeless.size(); j++) {
-        String home = emptiest(executors, own, total);
-        place(coordinator, operator, ((Integer) homeless.get(j)).intValue(), (String) hosts.get(home), home);
-        add(own, home);
-        add(total, home);
-        to.add(home);
+      known = known && placed;
+      for (int j = 0; placed && j < homeless.size(); j++) {  // in its first batch Spark spreads it
+        Place place = emptiest(places, own, held, others);
+        place(coordinator, operator, ((Integer) homeless.get(j)).intValue(), place);
+        settle(place, own, held);
+        to.add(place.id);
         moved++;
       }
     }
+    now.held = held;
     if (moved > 0) moves.add(moved + " of " + all + " partitions moved to executor" + (to.size() > 1 ? "s " : " ") + join(to));
+    return known && moved == 0;
+  }
+
+  private static void settle(Place place, Map own, Map held) {
+    add(own, place.node);
+    add(own, "executor " + place.id);
+    add(held, place.id);
+  }
+
+  private static Place emptiest(Map places, Map own, Map held, Map others) {
+    Place best = null;
+    for (java.util.Iterator all = places.values().iterator(); all.hasNext();) {
+      Place one = (Place) all.next();
+      int difference = best == null ? -1 : count(own, one.node) - count(own, best.node);
+      if (difference == 0) difference = count(own, "executor " + one.id) - count(own, "executor " + best.id);
+      if (difference == 0) difference = count(held, one.id) + count(others, one.id) - count(held, best.id) - count(others, best.id);
+      if (difference < 0) best = one;
+    }
+    return best;
+  }
+
+  /** What the executors hold of other queries. */
+  private Map others(Seen now) {
+    Map counts = new HashMap();
+    for (java.util.Iterator all = seen.values().iterator(); all.hasNext();) {
+      Seen one = (Seen) all.next();
+      if (one == now) continue;
+      for (java.util.Iterator ids = one.held.keySet().iterator(); ids.hasNext();) {
+        String id = (String) ids.next();
+        counts.put(id, Integer.valueOf(count(counts, id) + count(one.held, id)));
+      }
+    }
+    return counts;
   }
 
   /** Executors that take tasks: registered, through with their rehearsal, and not on their way out. */
-  private List usable() {
-    List found = new ArrayList();
+  private Map usable() {
+    Map found = new TreeMap();
     if (!(context.schedulerBackend() instanceof org.apache.spark.ExecutorAllocationClient)) return found;
     if (!(context.taskScheduler() instanceof TaskSchedulerImpl)) return found;
     org.apache.spark.ExecutorAllocationClient backend = (org.apache.spark.ExecutorAllocationClient) context.schedulerBackend();
     TaskSchedulerImpl scheduler = (TaskSchedulerImpl) context.taskScheduler();
     List warm = warm();
-    scala.collection.Iterator ids = backend.getExecutorIds().iterator();
-    while (ids.hasNext()) {
-      String id = (String) ids.next();
-      boolean up = scheduler.isExecutorAlive(id) && backend.isExecutorActive(id);
-      if (up && (warm == null || warm.contains(id))) found.add(id);
+    scala.collection.Iterator all = context.statusStore().executorList(true).iterator();
+    while (all.hasNext()) {
+      ExecutorSummary one = (ExecutorSummary) all.next();
+      boolean up = scheduler.isExecutorAlive(one.id()) && backend.isExecutorActive(one.id());
+      if (up && (warm == null || warm.contains(one.id()))) found.put(one.id(), new Place(one));
     }
-    Collections.sort(found);
     return found;
   }
 
@@ -164,16 +234,6 @@ public class StateSpread extends scala.runtime.AbstractFunction1 {
     }
   }
 
-  private Map hosts() {
-    Map found = new HashMap();
-    scala.collection.Iterator all = context.statusStore().executorList(true).iterator();
-    while (all.hasNext()) {
-      ExecutorSummary one = (ExecutorSummary) all.next();
-      found.put(one.id(), one.hostPort().substring(0, one.hostPort().lastIndexOf(':')));
-    }
-    return found;
-  }
-
   private static String home(StateStoreCoordinatorRef coordinator, StateStoreWriter operator, int part) {
     scala.Option where = coordinator.getLocation(store(operator, part, operator.stateStoreNames().head()));
     if (where.isEmpty()) return null;
@@ -181,10 +241,10 @@ public class StateSpread extends scala.runtime.AbstractFunction1 {
     return text.substring(text.lastIndexOf('_') + 1);
   }
 
-  private static void place(StateStoreCoordinatorRef coordinator, StateStoreWriter operator, int part, String host, String executor) {
+  private static void place(StateStoreCoordinatorRef coordinator, StateStoreWriter operator, int part, Place place) {
     scala.collection.Iterator names = operator.stateStoreNames().iterator();
     while (names.hasNext())
-      coordinator.reportActiveInstance(store(operator, part, names.next()), host, executor, scala.collection.immutable.Nil$.MODULE$);
+      coordinator.reportActiveInstance(store(operator, part, names.next()), place.host, place.id, scala.collection.immutable.Nil$.MODULE$);
   }
 
   private static StateStoreProviderId store(StateStoreWriter operator, int part, Object name) {
@@ -197,28 +257,13 @@ public class StateSpread extends scala.runtime.AbstractFunction1 {
     return (StatefulOperatorStateInfo) operator.stateInfo().get();
   }
 
-  private static String emptiest(List executors, Map own, Map total) {
-    String best = (String) executors.get(0);
-    for (int i = 1; i < executors.size(); i++) {
-      String one = (String) executors.get(i);
-      int difference = count(own, one) - count(own, best);
-      if (difference < 0 || (difference == 0 && count(total, one) < count(total, best))) best = one;
-    }
-    return best;
+  private static int count(Map counts, String key) {
+    Integer found = (Integer) counts.get(key);
+    return found == null ? 0 : found.intValue();
   }
 
-  private static Map none(List executors) {
-    Map counts = new HashMap();
-    for (int i = 0; i < executors.size(); i++) counts.put(executors.get(i), Integer.valueOf(0));
-    return counts;
-  }
-
-  private static int count(Map counts, String executor) {
-    return ((Integer) counts.get(executor)).intValue();
-  }
-
-  private static void add(Map counts, String executor) {
-    counts.put(executor, Integer.valueOf(count(counts, executor) + 1));
+  private static void add(Map counts, String key) {
+    counts.put(key, Integer.valueOf(count(counts, key) + 1));
   }
 
   private static String join(TreeSet words) {
