@@ -102,11 +102,10 @@ public class StateSpread extends scala.runtime.AbstractFunction1 {
 
   private void look(List operators) {
     StatefulOperatorStateInfo any = about((StateStoreWriter) operators.get(0));
-    Seen now = null;
     try {
       Map places = usable();
       String as = any.queryRunId() + " " + places.keySet();
-      now = (Seen) seen.get(any.checkpointLocation());
+      Seen now = (Seen) seen.get(any.checkpointLocation());
       if (now == null || !now.as.equals(as)) now = new Seen(as);
       if (places.isEmpty() || now.tries >= TRIES) return;
       seen.put(any.checkpointLocation(), now);
