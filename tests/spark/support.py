@@ -55,7 +55,7 @@ def application(
             checkpoint=str(folder / "checkpoint"),
             mode=mode,
             arguments=arguments,
-            slots=kind.slots,
+            slots=kind.slots // kind.executors,
             executor_memory_mb=512,
             trigger_seconds=trigger_seconds,
             kafka=kafka,

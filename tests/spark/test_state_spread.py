@@ -1,6 +1,7 @@
 """State follows the executors: a stateful operator runs on all of them, whoever had its state before."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from rheostat.engines.spark.engine import SparkEngine
@@ -40,6 +41,22 @@ def test_state_spreads_over_new_nodes_and_comes_back_when_they_leave(
     assert check_totals(tmp_path / "totals") > 0
 
 
+def test_state_spreads_over_nodes_before_it_spreads_over_the_executors_of_a_node(
+    cluster: LocalProvider, tmp_path: Path
+) -> None:
+    two = replace(KIND, executors=2, memory_mb=1600.0)
+    parallelism = {**PARALLELISM, "total": 2}  # one on each executor: of executors alone, nobody has too much
+    arguments = ("200", "microbatch", "count", str(tmp_path / "totals"))
+    with application(cluster, tmp_path, "totals", *arguments, parallelism=parallelism, kind=two) as engine:
+        observe_batches(engine, 4)
+        assert _tasks_per_executor(engine) == [1, 1]
+        _change(engine, nodes=2)
+        observe_batches(engine, 3)
+        assert _tasks_per_executor(engine) == [1, 1]
+        assert len({engine.monitor.nodes_of_executors()[one] for one in _executors(engine)}) == 2
+    assert check_totals(tmp_path / "totals") > 0
+
+
 def test_state_stays_where_a_user_wants_it_to(cluster: LocalProvider, tmp_path: Path) -> None:
     arguments = ("200", "microbatch", "count", str(tmp_path / "totals"))
     off = {SPREAD_STATE: "false"}
@@ -59,5 +76,9 @@ def _change(engine: SparkEngine, nodes: int) -> None:
 
 def _tasks_per_executor(engine: SparkEngine) -> list[int]:
     """Of the stateful operator, in the newest batch."""
+    return sorted(Counter(_executors(engine)).values())
+
+
+def _executors(engine: SparkEngine) -> list[str]:
     newest = next(batch for batch in reversed(engine.monitor.recent) if not batch.idle)
-    return sorted(Counter(executor for executor, _, _ in newest.stages[-1].each).values())
+    return [executor for executor, _, _ in newest.stages[-1].each]
