@@ -17,7 +17,7 @@ from rheostat.policies.base import Situation, Start
 from rheostat.policies.example import WORDS, situation
 from rheostat.policies.multilevel import Multilevel
 
-from .situations import observed, with_limits, with_nodes, with_operator
+from .situations import observed, with_application, with_limits, with_nodes, with_operator
 
 TWO = NodeKind(cores=2, slots=2)
 
@@ -166,6 +166,25 @@ def test_nothing_shrinks_while_the_load_rises_or_before_there_are_three_samples(
     for loads in ((500.0, 500.0, 500.0), (700.0, 600.0, 500.0)):
         proposal = half_minutes(Multilevel(), *loads, parallelism=wide)
         assert proposal.target.parallelism == {"lines": 1, "split": 1, "count": 1}
+
+
+def test_a_window_in_which_jvms_were_cold_does_not_weigh_on_the_later_ones() -> None:
+    policy = Multilevel()
+    memory: Mapping[str, Any] = {}
+    wanted = []
+    for turn, times in enumerate((4.0, 1.0, 1.0), start=1):
+        seen = situation(load=1_000, nodes=3, now=60.0 * turn)
+        for name, measures in seen.observation.operators.items():
+            seen = with_operator(seen, name, cpu_seconds=times * (measures.cpu_seconds or 0.0))
+        proposal, memory = policy.decide(seen, memory)
+        wanted.append(proposal.target.parallelism["split"])
+    assert wanted == [3, 2, 1]  # a mean of three would still say two
+
+
+def test_what_stands_in_for_a_batch_that_runs_is_learned_once() -> None:
+    _, memory = Multilevel().decide(situation(load=1_000), {})
+    stale = with_application(situation(load=3_000), stale=True)
+    assert Multilevel().decide(stale, memory)[1]["seen"] == memory["seen"]
 
 
 STEP = "step:low=500:high=4000:duration=1000:start=300:end=700"

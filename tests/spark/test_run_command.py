@@ -208,6 +208,26 @@ def test_of_two_queries_the_first_is_scaled_and_an_event_says_so(
         assert link.process is not None and link.process.returncode == 0  # both queries ended in order
 
 
+def test_a_script_of_which_no_stage_can_change_gets_nodes_on_which_more_of_its_tasks_run(
+    cluster: LocalProvider, tmp_path: Path
+) -> None:
+    with application(cluster, tmp_path, "plain", str(tmp_path), "50", "0", parallelism={}) as engine:
+        assert engine.configuration.parallelism == {"1-scan": 1, "2-aggregate": 2}  # of three, in two slots
+        before = engine.monitor.run_id
+        outcome = engine.apply(plan(engine, nodes=2, **{"2-aggregate": 3}))
+        assert outcome.status is Status.APPLIED, outcome.reason
+        assert outcome.configuration.parallelism == {"1-scan": 1, "2-aggregate": 3}
+        observe_batches(engine, 3)
+        newest = next(batch for batch in reversed(engine.monitor.recent) if not batch.idle)
+        aggregate = next(stage for stage in newest.stages if stage.tasks == 3)
+        assert len({executor for executor, _, _ in aggregate.each}) == 2
+        into = engine.apply(plan(engine, nodes=1, **{"2-aggregate": 2}))
+        assert (into.status, into.configuration.nodes) == (Status.APPLIED, 1)
+        observe_batches(engine, 1)
+        assert engine.monitor.run_id == before
+    assert check_totals(tmp_path / "totals") > 0
+
+
 @pytest.mark.parametrize(
     ("which", "told"),
     [

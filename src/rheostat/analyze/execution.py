@@ -28,6 +28,7 @@ class ExecutionModel(ABC):
 
     name: str
     oversubscribes: bool = False  # whether a node may host more instances than it has slots
+    waves: bool = False  # whether no operator can change: a policy counts the nodes on which its tasks run
 
     @abstractmethod
     def utilisation(
@@ -102,6 +103,12 @@ class Staged(ExecutionModel):
     >>> [shared.utilisation({"a": 4.0}, {"a": 4}, slots)["a"] for slots in (8, 6, 4, 2)]
     [0.5, 1.0, 1.0, 2.0]
 
+    Where every operator is pinned, nodes are all there is to choose, and a parallelism counts them.
+
+    >>> fixed = Staged(10, 0.0, pinned={"a": 4, "b": 200}, node_slots=2, waves=True)
+    >>> fixed.parallelism_for({"a": 2.0, "b": 2.0}, target=0.8)
+    {'a': 4, 'b': 4}
+
     The queries of a graph share the slots, but their overheads pass at the same time.
 
     >>> apart = Staged(10, 1.0, queries=(frozenset({"a", "b"}), frozenset({"c"})))
@@ -115,12 +122,14 @@ class Staged(ExecutionModel):
     queries: tuple[frozenset[str], ...] = ()  # none: all operators are one query
     node_slots: int = 0  # of every node; 0: tasks get slots wherever they are
     alone: float = 1.0  # by how much a task outruns its slot when it has a node to itself
+    waves: bool = False
     name = "staged"
 
     def utilisation(
         self, busy: Mapping[str, float], parallelism: Mapping[str, int], slots: int
     ) -> dict[str, float]:
-        work = sum(work / self._worth(parallelism[name], slots) for name, work in busy.items())
+        tasks = self.pinned if self.waves else parallelism
+        work = sum(work / self._worth(tasks[name], slots) for name, work in busy.items())
         return dict.fromkeys(busy, work + self._overhead(busy))
 
     def parallelism_for(self, busy: Mapping[str, float], target: float) -> dict[str, int]:
@@ -134,9 +143,13 @@ class Staged(ExecutionModel):
         count = max(1, ceil(sum(busy.values()) / room))
         while free / count + self._held(fixed, busy, count) > room + _SLACK:
             count += 1
+        if self.waves:
+            return dict.fromkeys(busy, ceil(count / self.node_slots))
         return {**dict.fromkeys(busy, count), **fixed}
 
     def slots_for(self, parallelism: Mapping[str, int]) -> int:
+        if self.waves:
+            return max(parallelism.values()) * self.node_slots
         return max([count for name, count in parallelism.items() if name not in self.pinned] or [1])
 
     def _held(self, fixed: Mapping[str, int], busy: Mapping[str, float], count: int) -> float:

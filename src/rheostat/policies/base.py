@@ -100,11 +100,14 @@ class Policy(ABC):
         if situation.evaluation.missing:
             what = ", ".join(situation.evaluation.missing[:3])
             return hold(situation, f"hold: not measured in this window: {what}"), memory
-        proposal, memory = self.propose(situation, memory)
-        target = _bounded(situation, proposal.target)
+        seen = _in_nodes(situation) if situation.model.waves else situation
+        proposal, memory = self.propose(seen, memory)
+        target = _bounded(seen, proposal.target)
         reason = (
             proposal.reason if target == proposal.target else f"{proposal.reason}; brought within the bounds"
         )
+        if situation.model.waves:
+            target = _at_once(situation, target)
         if situation.observation.application.stale and (grown := _grown(situation, target)) != target:
             if grown == situation.configuration:
                 return hold(situation, f"hold: {WAITS}"), memory
@@ -169,3 +172,19 @@ def _bounded(situation: Situation, target: Configuration) -> Configuration:
         slots, had = nodes * situation.kind.slots, situation.configuration.parallelism
         wanted = {name: min(count, max(slots, had.get(name, 1))) for name, count in wanted.items()}
     return Configuration(situation.bounds.parallelism(situation.topology, wanted), executors, nodes)
+
+
+def _in_nodes(situation: Situation) -> Situation:
+    """Where only nodes can change, what a policy raises and lowers are the nodes on which tasks run."""
+    had = situation.configuration
+    nodes = Configuration(dict.fromkeys(had.parallelism, had.nodes), had.executors, had.nodes)
+    return replace(situation, configuration=nodes)
+
+
+def _at_once(situation: Situation, target: Configuration) -> Configuration:
+    """The nodes that a policy wishes for in either way, and the tasks that run there at once."""
+    most = max(target.parallelism.values())
+    nodes = situation.bounds.nodes(target.nodes if most == situation.configuration.nodes else most)
+    slots = dict.fromkeys(target.parallelism, nodes * situation.kind.slots)
+    parallelism = situation.bounds.parallelism(situation.topology, slots)
+    return Configuration(parallelism, nodes * situation.kind.executors, nodes)

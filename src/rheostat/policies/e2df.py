@@ -49,6 +49,8 @@ class E2df(Policy):
         return Configuration(few.parallelism, nodes * start.kinds[0].executors, nodes)
 
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
+        if situation.model.waves:
+            return hold(situation, "hold: no operator of this application can change its replicas"), memory
         turn = int(memory.get("turn", 0))
         view = _View.of(situation)
         self._application_level(situation, view, turn, memory)

@@ -1,6 +1,8 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from rheostat.analyze.execution import ceil
@@ -12,8 +14,8 @@ from rheostat.policies.base import Info, Memory, Policy, Situation, Start, hold,
 from rheostat.workloads import Curve, parse_curve
 
 ORDERS = ("slot+node", "node")
-REMEMBERED = 10  # windows over which a cost is averaged: what a row costs changes, not only at the start
-TOLD_APART = 0.2  # standard deviation of loads, as a part of their mean, from which a line is drawn
+REMEMBERED = 10  # windows from which a cost is learned: what a row costs changes, not only at the start
+TOLD_APART = 0.2  # two loads that differ by less than this part of the usual one are the same
 NOISE = 0.02  # differences of this part of a load or level mean nothing
 
 
@@ -146,32 +148,28 @@ class Multilevel(Policy):
         return max(load, *ahead), None, "expected load"
 
     def _learn(self, situation: Situation, memory: Memory) -> dict[str, Any]:
-        """Means over the latest windows, from which `_busy` draws a line, and the distance of levels."""
-        windows, step = memory.get("windows", 0), memory.get("step")
-        load, busy = memory.get("load", [0.0, 0.0]), dict(memory.get("busy", {}))
-        if situation.load > 0:
-            part, now = 1 / min(windows + 1, REMEMBERED), situation.load
-            load = _toward(load, [now, now * now], part)
-            for name, slots in situation.evaluation.busy.items():
-                busy[name] = _toward(busy.get(name, [0.0, 0.0]), [slots, slots * now], part)
-            windows += 1
-            most = max(slots for slots, _ in busy.values()) / load[0]
+        """The latest windows, from which `_busy` draws a line, and the distance of levels."""
+        windows, step = list(memory.get("seen", [])), memory.get("step")
+        known = bool(windows) and situation.observation.application.stale  # that batch was learned from
+        if situation.load > 0 and not known:
+            windows = [*windows, [situation.load, dict(situation.evaluation.busy)]][-REMEMBERED:]
+            most = max(situation.evaluation.busy.values()) / situation.load
             step = self.delta_load or step or 0.25 / max(most, 1e-12)
-        return {"windows": windows, "load": load, "busy": busy, "step": step}
+        return {"seen": windows, "step": step}
 
     def _level(self, situation: Situation, load: float, learned: dict[str, Any]) -> Level:
         current = situation.configuration
         if self._levels:
             found = next((level for level in self._levels if load <= level.load), self._levels[-1])
-        elif not learned["windows"]:
+        elif not learned["seen"]:
             found = Level(load, current.parallelism, current.nodes)
         else:
             upper = learned["step"] * max(1, ceil(min(load / learned["step"] - NOISE, 1e6)))
             found = derive_level(
                 upper,
                 {
-                    name: _busy(upper, learned["load"], means) / upper
-                    for name, means in learned["busy"].items()
+                    name: _busy(upper, [(seen, busy[name]) for seen, busy in learned["seen"]]) / upper
+                    for name in current.parallelism
                 },
                 situation.model,
                 situation.kind,
@@ -192,27 +190,24 @@ class Multilevel(Policy):
         return next((name for level in self._levels for name in level.parallelism if name not in known), None)
 
 
-def _toward(means: list[float], values: list[float], part: float) -> list[float]:
-    return [mean + (value - mean) * part for mean, value in zip(means, values, strict=True)]
-
-
-def _busy(load: float, loads: list[float], means: list[float]) -> float:
+def _busy(load: float, seen: list[tuple[float, float]]) -> float:
     """Slots that an operator keeps busy at a load: a part that every batch takes, and one for each row.
 
-    Loads that hardly differed do not tell the two apart; then all of it is for the rows.
+    Medians, because windows in which JVMs were cold cost several times as much. Loads that hardly differed
+    do not tell the two parts apart; then all of it is for the rows.
 
-    >>> _busy(400, [200.0, 50_000.0], [3.0, 700.0])  # 2 slots at 100 rows/s, 4 at 300
+    >>> _busy(400, [(100, 2.0), (300, 4.0)])
     5.0
-    >>> _busy(400, [200.0, 40_100.0], [3.0, 601.0])
-    6.0
+    >>> _busy(400, [(100, 9.0), (100, 2.0), (102, 2.04)])
+    8.0
     """
-    mean, square = loads
-    slots, product = means
-    spread = square - mean * mean
-    slope = (product - mean * slots) / spread if spread > (TOLD_APART * mean) ** 2 else 0.0
-    if slope <= 0 or slots < slope * mean:
-        return slots / mean * load
-    return slots + slope * (load - mean)
+    apart = TOLD_APART * median(at for at, _ in seen)
+    slopes = [(b - a) / (y - x) for (x, a), (y, b) in combinations(seen, 2) if abs(y - x) > apart]
+    slope = median(slopes) if slopes else 0.0
+    base = median(slots - slope * at for at, slots in seen)
+    if slope <= 0 or base < 0:
+        return median(slots / at for at, slots in seen) * load
+    return base + slope * load
 
 
 def congested(situation: Situation, least_health: float) -> str | None:
@@ -247,14 +242,15 @@ def scale_out(
     hard = not situation.model.oversubscribes and situation.model.slots_for(wanted) > slots
     nodes = current.nodes + (1 if full or hard or nodes_only else 0)
     if situation.model.name == "staged":  # the slots are everybody's: all operators take what there is
-        unused = any(
+        unused = not situation.model.waves and any(
             count < min(slots, operator.max_parallelism) and not operator.stateful
             for operator in situation.topology.operators
             for count in [current.parallelism[operator.name]]
             if situation.topology.inputs[operator.name]
         )
         nodes = current.nodes + (0 if unused and not nodes_only else 1)
-        wanted = {name: max(count, nodes * kind.slots) for name, count in current.parallelism.items()}
+        room = nodes if situation.model.waves else nodes * kind.slots
+        wanted = {name: max(count, room) for name, count in current.parallelism.items()}
         # Where the operators' own limits cap them, more nodes would stay empty.
         most = situation.model.slots_for(situation.bounds.parallelism(situation.topology, wanted))
         nodes = max(current.nodes, min(nodes, ceil(most / kind.slots)))

@@ -1,4 +1,7 @@
-"""A plain PySpark script, as users have them. Arguments: a folder for all its files, rows per second."""
+"""A plain PySpark script, as users have them.
+
+Arguments: a folder for all its files, rows per second, into how many parts it deals them (0: as they come).
+"""
 
 import json
 import sys
@@ -8,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 FOLDER, RATE = Path(sys.argv[1]), int(sys.argv[2])
+PARTITIONS = int(sys.argv[3]) if len(sys.argv) > 3 else 2
 TRAP = FOLDER / "trap"  # while this exists, the query dies
 KEYS = 50
 
@@ -26,7 +30,8 @@ def keep(batch: DataFrame, number: int) -> None:
 spark = SparkSession.builder.appName("plain").config("spark.sql.shuffle.partitions", "3").getOrCreate()
 rows = spark.readStream.format("rate").option("rowsPerSecond", RATE).option("numPartitions", 1).load()
 sums = (F.count("*").alias("n"), F.sum("value").alias("sum"), F.max("value").alias("most"))
-totals = rows.repartition(2).groupBy((F.col("value") % KEYS).alias("key")).agg(*sums)
+parts = rows.repartition(PARTITIONS) if PARTITIONS else rows
+totals = parts.groupBy((F.col("value") % KEYS).alias("key")).agg(*sums)
 query = (
     totals.writeStream.outputMode("update")
     .foreachBatch(keep)

@@ -47,7 +47,8 @@ class SparkEngine:
         self.kinds: tuple[NodeKind, ...] = (machines.kind,)
         self.monitor = Monitor(link, machines, began_at, self._realtime)
         about = self._describe()
-        self.topology = topology(link.spec.name, about)
+        self._declared = topology(link.spec.name, about, self._realtime)
+        self.topology = self._declared if self._realtime else in_waves(self._declared)
         self.monitor.follow(queries(about, self.topology))
         self._reserved: int = about["reserved"]
         self._trigger: float | None = about["trigger_seconds"]
@@ -56,7 +57,7 @@ class SparkEngine:
         self._settled = False
         self.doing = ""  # the change that is under way, in words
         self._actuator = Actuator(
-            self.monitor, machines, clock, self.topology, self._realtime, self._reserved
+            self.monitor, machines, clock, self._declared, self._realtime, self._reserved
         )
         self._healer = Healer(self._actuator)
         self._backoff, self._driver_started = FIRST_BACKOFF_SECONDS, time.monotonic()
@@ -66,8 +67,16 @@ class SparkEngine:
 
     @property
     def configuration(self) -> Configuration:
-        nodes = len(self.machines.names())
-        return Configuration(dict(self._parallelism), nodes * self.kinds[0].executors, nodes)
+        nodes, parallelism = len(self.machines.names()), dict(self._parallelism)
+        if self._waves:
+            slots = max(1, nodes * self.kinds[0].slots)
+            parallelism = {name: min(tasks, slots) for name, tasks in parallelism.items()}
+        return Configuration(parallelism, nodes * self.kinds[0].executors, nodes)
+
+    @property
+    def _waves(self) -> bool:
+        """Whether none of its operators can change: how many of their tasks run at once, the slots say."""
+        return self.topology is not self._declared
 
     @property
     def model(self) -> ExecutionModel:
@@ -79,10 +88,11 @@ class SparkEngine:
         return Staged(
             trigger,
             FIRST_OVERHEAD_SECONDS if seen is None else seen,
-            self.topology.pinned,
+            self._declared.pinned,
             tuple(frozenset(query.operators) for query in self.monitor.queries.values()),
             node_slots=kind.slots,
             alone=max(1.0, min(kind.slots, 1 / kind.slot_cores)) if limited else 1.0,
+            waves=self._waves,
         )
 
     def observe(self) -> Observation:
@@ -96,7 +106,7 @@ class SparkEngine:
         if not plan.changes:
             return Outcome(Status.UNCHANGED, before, started, started, plan.reason, plan.causes)
         possible = self._possible(plan, before)
-        self.doing = possible.target.describe(before)
+        self.doing = plan.target.describe(before)
         try:
             self._actuator.carry_out(possible)
         except UserError as error:  # refused before anything was touched
@@ -124,7 +134,8 @@ class SparkEngine:
     def _begin(self, wanted: Configuration) -> None:
         self._actuator.prepare(wanted.nodes)
         if not self._begun:
-            self._parallelism.update(wanted.parallelism)
+            if not self._waves:
+                self._parallelism.update(wanted.parallelism)
             self._parallelism.update(self._state)
             self._check_begin()
             self.monitor.link.ask("begin", parallelism=self._parallelism)
@@ -178,6 +189,9 @@ class SparkEngine:
 
     def _possible(self, plan: Plan, before: Configuration) -> Plan:
         """The stateful operators of one query have one parallelism: the largest that was wished for."""
+        if self._waves:
+            before = replace(before, parallelism=self._parallelism)
+            return replace(plan, current=before, target=replace(plan.target, parallelism=self._parallelism))
         wished = dict(plan.target.parallelism)
         for query in self.monitor.queries.values():
             stateful = [name for name in query.operators if self.topology.operator(name).stateful]
@@ -207,7 +221,7 @@ class SparkEngine:
         self._state: dict[str, int] = about["state"]
         planned = {s["operator"]: s["tasks"] for query in about["queries"] for s in query["stages"]}
         counts = planned | about["parallelism"] | self._state
-        return {o.name: int(counts.get(o.name) or o.min_parallelism) for o in self.topology.operators}
+        return {o.name: int(counts.get(o.name) or o.min_parallelism) for o in self._declared.operators}
 
     def _revive(self, why: str) -> None:
         """Start the driver process again from its checkpoint, later each time."""
@@ -246,12 +260,25 @@ def _ending(link: Link) -> RheostatError:
     return link.failure()
 
 
-def topology(name: str, about: Mapping[str, Any]) -> Topology:
+def in_waves(declared: Topology) -> Topology:
+    """The topology as a plan can change it: where all operators are pinned, the tasks that run at once.
+
+    >>> fixed = Topology("totals", (Operator("scan", 0.0, 8, 8),))
+    >>> in_waves(fixed).operator("scan").min_parallelism
+    1
+    """
+    if len(declared.pinned) < len(declared.operators):
+        return declared
+    operators = tuple(replace(one, min_parallelism=1, stateful=False) for one in declared.operators)
+    return Topology(declared.name, operators, declared.streams)
+
+
+def topology(name: str, about: Mapping[str, Any], realtime: bool = False) -> Topology:
     """The topology that a driver describes: its declared steps, or the stages of a plain script's query."""
     if about["steps"] is not None:
         return _declared(name, about["steps"])
     stages: Sequence[Mapping[str, Any]] = about["queries"][0]["stages"]
-    operators = tuple(_discovered(stage) for stage in stages)
+    operators = tuple(_discovered(stage, realtime) for stage in stages)
     streams = tuple(
         Stream(stages[parent]["operator"], stage["operator"])
         for stage in stages
@@ -284,11 +311,15 @@ def _declared(name: str, steps: Sequence[Mapping[str, Any]]) -> Topology:
     return Topology(name, operators, streams)
 
 
-def _discovered(stage: Mapping[str, Any]) -> Operator:
-    """Only a stage that begins with the script's own repartition can change its parallelism."""
-    if stage["shuffle"] is not None and not stage["stateful"]:
+def _discovered(stage: Mapping[str, Any], realtime: bool) -> Operator:
+    """A stage that begins with the script's own repartition can change its parallelism.
+
+    A source whose tasks nobody knows takes the slots that there are, unless each task holds one for good.
+    """
+    own = stage["shuffle"] is not None and not stage["stateful"]
+    if own or (stage["tasks"] is None and not realtime):
         return Operator(stage["operator"])
-    tasks = int(stage.get("tasks") or 1)
+    tasks = int(stage["tasks"] or 1)
     return Operator(
         stage["operator"], min_parallelism=tasks, max_parallelism=tasks, stateful=stage["stateful"]
     )

@@ -50,7 +50,10 @@ class Script:
             other.stop()
 
     def _read_stages(self) -> list[stages.Stage]:
-        self._stages = read_stages(self._query, self._stages)
+        """By a batch that had rows: an empty one does not tell how many tasks its source has."""
+        found = read_stages(self._query, self._stages)
+        if found is not None and all(stage.tasks != 0 for stage in found[1]):
+            self._stages = found
         return self._stages[1] if self._stages else []
 
     def _active(self) -> list[StreamingQuery]:

@@ -1,5 +1,6 @@
 """Which stages a query's batches consist of, read off Spark's physical plan, and whose they are."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +33,7 @@ class Stage:
     nodes: tuple[str, ...]
     stateful: bool
     shuffle: int | None  # the rank of the script's own shuffle that begins it, if one does
-    tasks: int | None  # as planned; None: as many as the source has partitions
+    tasks: int | None  # as planned; None: as its source pleases, 0: its source had nothing in that batch
 
     def as_json(self) -> dict[str, Any]:
         """The part that a controller needs."""
@@ -57,8 +58,11 @@ def _cut(top: Any, owner_above: str | None, found: list[Stage], ranks: list[int]
     nodes: list[str] = []
     owners: list[str] = []
     shuffles: list[Any] = []
+    partitions: int | None = None
     for node in _within_stage(top, shuffles):
         nodes.append(_name(node))
+        if nodes[-1] == "MicroBatchScan":
+            partitions = (partitions or 0) + _partitions(node)
         if nodes[-1] == "CollectMetrics":
             owners.append(node.name())
     owner = owners[-1] if owners else owner_above  # the lowest: what lies above it waits for the next shuffle
@@ -69,7 +73,7 @@ def _cut(top: Any, owner_above: str | None, found: list[Stage], ranks: list[int]
         rank = ranks[0]
     kind = next((name for part, name in _NAMES.items() if any(part in node for node in nodes)), "project")
     name = owner or f"{len(found) + 1}-{kind}"
-    tasks = int(shuffles[0].outputPartitioning().numPartitions()) if shuffles else None
+    tasks = int(shuffles[0].outputPartitioning().numPartitions()) if shuffles else partitions
     found.append(Stage(name, tuple(parents), tuple(nodes), kind in _STATE, rank, tasks))
     return len(found) - 1
 
@@ -89,3 +93,23 @@ def _within_stage(node: Any, shuffles: list[Any]) -> Iterator[Any]:
 
 def _name(node: Any) -> str:
     return str(node.nodeName())
+
+
+def _partitions(scan: Any) -> int:
+    """How many partitions a source has; a batch plans no tasks for those of Kafka's that are empty."""
+    planned = int(scan.inputPartitions().size())
+    return max(planned, topic_partitions(str(scan.end().json()))) if planned else 0
+
+
+def topic_partitions(offset: str) -> int:
+    """How many partitions an offset of Kafka's names; 0 for another source's.
+
+    >>> topic_partitions('{"lines": {"0": 7, "1": 0}}'), topic_partitions('{"logOffset": 3}')
+    (2, 0)
+    """
+    try:
+        topics = json.loads(offset)
+    except ValueError:
+        return 0
+    found = topics.values() if isinstance(topics, dict) else ()
+    return sum(len(partitions) for partitions in found if isinstance(partitions, dict))
