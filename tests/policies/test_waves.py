@@ -8,6 +8,8 @@ from rheostat.policies.base import Memory
 from rheostat.policies.example import WORDS, situation
 from rheostat.policies.registry import available, build
 
+from .situations import with_limits
+
 TASKS = dict.fromkeys(WORDS.names, 8)
 FIXED = Staged(10, 0.1, TASKS, node_slots=2, waves=True)
 SCALING = sorted(set(available()) - {"static", "e2df"})  # e2df moves single replicas, and there are none
@@ -40,3 +42,12 @@ def test_little_load_gives_nodes_back(spec: str) -> None:
     target = decide(spec, load=100, nodes=4).target
     assert target.nodes < 4
     assert set(target.parallelism.values()) == {2 * target.nodes}
+
+
+def test_a_policy_that_holds_keeps_nodes_for_which_there_are_no_tasks() -> None:
+    few = with_limits(situation(1_000, (1, 2, 2), nodes=4, model=FIXED), "lines", 1, 1)
+    for name in ("split", "count"):
+        few = with_limits(few, name, 1, 2)
+    proposal, _ = build("static").decide(few, {})
+    assert proposal.target == few.configuration
+    assert proposal.reason == "static: the configuration is fixed"

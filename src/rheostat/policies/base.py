@@ -176,9 +176,14 @@ def _bounded(situation: Situation, target: Configuration) -> Configuration:
 
 def _in_nodes(situation: Situation) -> Situation:
     """Where only nodes can change, what a policy raises and lowers are the nodes on which tasks run."""
-    had = situation.configuration
-    nodes = Configuration(dict.fromkeys(had.parallelism, had.nodes), had.executors, had.nodes)
-    return replace(situation, configuration=nodes)
+    had, topology = situation.configuration, situation.topology
+    most = max(had.nodes, *(operator.max_parallelism for operator in topology.operators))
+    operators = tuple(replace(one, max_parallelism=most) for one in topology.operators)
+    return replace(
+        situation,
+        topology=Topology(topology.name, operators, topology.streams),
+        configuration=replace(had, parallelism=dict.fromkeys(had.parallelism, had.nodes)),
+    )
 
 
 def _at_once(situation: Situation, target: Configuration) -> Configuration:
