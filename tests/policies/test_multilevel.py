@@ -181,6 +181,13 @@ def test_a_window_in_which_jvms_were_cold_does_not_weigh_on_the_later_ones() -> 
     assert wanted == [3, 2, 1]  # a mean of three would still say two
 
 
+def test_a_quiet_night_does_not_make_it_forget_the_day() -> None:
+    memory: Mapping[str, Any] = {}
+    for turn, load in enumerate([2_000.0, 4_000.0, *[400.0] * 40], start=1):
+        _, memory = Multilevel().decide(situation(load=load, nodes=3, now=60.0 * turn), memory)
+    assert [load for load, _ in memory["seen"]] == [2_000.0, 4_000.0, *[400.0] * 8]
+
+
 def test_what_stands_in_for_a_batch_that_runs_is_learned_once() -> None:
     _, memory = Multilevel().decide(situation(load=1_000), {})
     stale = with_application(situation(load=3_000), stale=True)

@@ -1,9 +1,10 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from math import log
 from pathlib import Path
-from statistics import median
 from typing import Any
+
+import numpy as np
 
 from rheostat.analyze.execution import ceil
 from rheostat.analyze.levels import Level, derive_level, load_containers, load_map
@@ -14,7 +15,7 @@ from rheostat.policies.base import Info, Memory, Policy, Situation, Start, hold,
 from rheostat.workloads import Curve, parse_curve
 
 ORDERS = ("slot+node", "node")
-REMEMBERED = 10  # windows from which a cost is learned: what a row costs changes, not only at the start
+REMEMBERED = 10  # windows, of all loads, from which a cost is learned: it changes, not only at the start
 TOLD_APART = 0.2  # two loads that differ by less than this part of the usual one are the same
 NOISE = 0.02  # differences of this part of a load or level mean nothing
 
@@ -152,7 +153,7 @@ class Multilevel(Policy):
         windows, step = list(memory.get("seen", [])), memory.get("step")
         known = bool(windows) and situation.observation.application.stale  # that batch was learned from
         if situation.load > 0 and not known:
-            windows = [*windows, [situation.load, dict(situation.evaluation.busy)]][-REMEMBERED:]
+            windows = _latest([*windows, [situation.load, dict(situation.evaluation.busy)]])
             most = max(situation.evaluation.busy.values()) / situation.load
             step = self.delta_load or step or 0.25 / max(most, 1e-12)
         return {"seen": windows, "step": step}
@@ -167,10 +168,7 @@ class Multilevel(Policy):
             upper = learned["step"] * max(1, ceil(min(load / learned["step"] - NOISE, 1e6)))
             found = derive_level(
                 upper,
-                {
-                    name: _busy(upper, [(seen, busy[name]) for seen, busy in learned["seen"]]) / upper
-                    for name in current.parallelism
-                },
+                {name: slots / upper for name, slots in _busy(upper, learned["seen"]).items()},
                 situation.model,
                 situation.kind,
                 target=self.minHealth,
@@ -190,24 +188,43 @@ class Multilevel(Policy):
         return next((name for level in self._levels for name in level.parallelism if name not in known), None)
 
 
-def _busy(load: float, seen: list[tuple[float, float]]) -> float:
-    """Slots that an operator keeps busy at a load: a part that every batch takes, and one for each row.
+def _latest(windows: list[Any]) -> list[Any]:
+    """All but the oldest at the load that was seen most often: a quiet night does not forget the day.
+
+    >>> [load for load, _ in _latest([[100.0, {}]] * 9 + [[300.0, {}], [310.0, {}]])].count(100.0)
+    8
+    """
+    if len(windows) <= REMEMBERED:
+        return windows
+    alike = [round(log(load, 1 + TOLD_APART)) for load, _ in windows]
+    often = max(alike, key=alike.count)
+    oldest = alike.index(often)
+    return [*windows[:oldest], *windows[oldest + 1 :]]
+
+
+def _busy(load: float, windows: list[Any]) -> dict[str, float]:
+    """Slots that operators keep busy at a load: a part that every batch takes, and one for each row.
 
     Medians, because windows in which JVMs were cold cost several times as much. Loads that hardly differed
     do not tell the two parts apart; then all of it is for the rows.
 
-    >>> _busy(400, [(100, 2.0), (300, 4.0)])
-    5.0
-    >>> _busy(400, [(100, 9.0), (100, 2.0), (102, 2.04)])
-    8.0
+    >>> _busy(400, [[100, {"a": 2.0}], [300, {"a": 4.0}]])
+    {'a': 5.0}
+    >>> _busy(400, [[100, {"a": 9.0}], [100, {"a": 2.0}], [102, {"a": 2.04}]])
+    {'a': 8.0}
     """
-    apart = TOLD_APART * median(at for at, _ in seen)
-    slopes = [(b - a) / (y - x) for (x, a), (y, b) in combinations(seen, 2) if abs(y - x) > apart]
-    slope = median(slopes) if slopes else 0.0
-    base = median(slots - slope * at for at, slots in seen)
-    if slope <= 0 or base < 0:
-        return median(slots / at for at, slots in seen) * load
-    return base + slope * load
+    names = list(windows[-1][1])
+    at = np.array([[seen] for seen, _ in windows])
+    slots = np.array([[busy[name] for name in names] for _, busy in windows])
+    found = np.median(slots / at, axis=0) * load
+    one, other = np.triu_indices(len(windows), 1)
+    apart = np.flatnonzero(np.abs(at[other] - at[one]) > TOLD_APART * np.median(at))
+    if len(apart):
+        one, other = one[apart], other[apart]
+        slope = np.median((slots[other] - slots[one]) / (at[other] - at[one]), axis=0)
+        base = np.median(slots - slope * at, axis=0)
+        found = np.where((slope > 0) & (base >= 0), base + slope * load, found)
+    return dict(zip(names, found.tolist(), strict=True))
 
 
 def congested(situation: Situation, least_health: float) -> str | None:
