@@ -157,7 +157,7 @@ def test_load_is_as_fresh_as_the_sources_own_count() -> None:
 def test_while_a_long_batch_runs_the_last_one_stands_in() -> None:
     query = Query("q", ["in", "work"], Ledger(0.0, source="in"))
     for number, started in enumerate((0.0, 2.0, 4.0, 6.0)):  # two are cold
-        query.add(batch(number, started, 20))
+        query.add(batch(number, started, 20), slots=2)
     query.ledger.count_arrivals([(second * 1000, 10.0 * second) for second in range(21)])
     query.close(changed=8.0)
     stale = query.window(False, 15.0, 20.0)
@@ -167,10 +167,23 @@ def test_while_a_long_batch_runs_the_last_one_stands_in() -> None:
     measured = operators(CHAIN, CHAIN.names, stale, {"in": (0,), "work": (1,)}, {"work": 7}, {}, KIND)
     assert measured["work"].cpu_seconds == pytest.approx(0.4)
     assert measured["work"].parallelism == 7  # as it is now, not as it was when that batch ran
-    query.add(batch(4, 7.0, 40))  # it began before the change
+    query.add(batch(4, 7.0, 40), slots=2)  # it began before the change
     assert query.window(False, 15.0, 20.0).batches == stale.batches
-    query.add(batch(5, 15.0, 40))
+    query.add(batch(5, 15.0, 40), slots=2)
     assert not query.window(False, 15.0, 20.0).stale
+
+
+def test_neither_cold_batches_nor_those_across_a_change_tell_the_overhead_of_a_stage() -> None:
+    query = Query("q", ["in", "work"], Ledger(0.0, source="in"))
+    query.stages = [{"operator": "in"}, {"operator": "work"}]
+    for number, started in enumerate((0.0, 2.0, 4.0)):
+        query.add(batch(number, started, 20), slots=2)
+    assert len(query.overheads) == 1
+    query.close(changed=8.0)
+    query.add(batch(3, 7.0, 40), slots=4)
+    assert len(query.overheads) == 1
+    query.add(batch(4, 9.0, 40), slots=4)
+    assert len(query.overheads) == 2
 
 
 def test_without_a_batch_nothing_is_known() -> None:
@@ -220,8 +233,9 @@ def test_lag_is_the_age_of_the_oldest_row_when_its_batch_was_done() -> None:
 def test_the_overhead_of_a_stage_is_the_time_in_which_no_task_ran() -> None:
     # in: 0.1 s on one slot; work: 0.5 s on two = 0.25 s; the batch took 2 s
     slow = batch(1, 2, 40, finished=4.0)
-    assert stage_overhead([slow], 2, 2) == pytest.approx((2.0 - 0.35) / 2)
-    assert stage_overhead([slow], 3, 2) is None  # stages that do not match tell nothing
+    assert stage_overhead(slow, 2, 2) == pytest.approx((2.0 - 0.35) / 2)
+    assert stage_overhead(slow, 2, 1) == pytest.approx((2.0 - 0.6) / 2)  # one after the other
+    assert stage_overhead(slow, 3, 2) is None  # stages that do not match tell nothing
 
 
 def test_an_operator_that_reads_a_topic_has_a_queue_of_its_own() -> None:

@@ -85,7 +85,8 @@ class Replayed:
         ledger.count_arrivals(self.arrived)
         batches, told = ledger.read(self.events)
         window = Window(None, tuple(batches), self.realtime, 12.0)
-        self._overhead = stage_overhead(batches, 3, 4) or 0.1
+        overheads = [stage_overhead(batch, 3, 4) for batch in batches]
+        self._overhead = next((seen for seen in overheads if seen is not None), 0.1)
         measured = operators(
             CHAIN, CHAIN.names, window, STAGES, CURRENT.parallelism, {"0": "n1", "1": "n2"}, KIND
         )

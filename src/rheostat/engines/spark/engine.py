@@ -28,7 +28,6 @@ HEALTHY_SECONDS = 60.0  # a driver that ran so long starts the back-off anew
 DEFAULT_TRIGGER_SECONDS = 10.0
 FIRST_OVERHEAD_SECONDS = 0.1  # of a stage, until it is measured
 ENDING_SECONDS = 10.0
-OVERHEAD_BATCHES = 10  # that tell the overhead of a stage
 
 
 class SparkEngine:
@@ -83,7 +82,7 @@ class SparkEngine:
         if self._realtime:
             return Pipelined(self._reserved)
         trigger = self._trigger or DEFAULT_TRIGGER_SECONDS
-        seen = self.monitor.stage_overhead(OVERHEAD_BATCHES)
+        seen = self.monitor.stage_overhead()
         kind, limited = self.kinds[0], self.machines.limited
         return Staged(
             trigger,

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from statistics import median
 
 import numpy as np
 
@@ -167,17 +166,15 @@ def _longest(
     return max(until.values())
 
 
-def stage_overhead(batches: Sequence[Batch], stages: int, slots: int, alone: bool = True) -> float | None:
+def stage_overhead(batch: Batch, stages: int, slots: int) -> float | None:
     """What a stage costs whatever its rows: a batch's time in which no task ran, shared by its stages.
 
-    Beside other queries a batch also waits for slots that they hold: there the shortest wait tells most.
+    The slots are those that it ran on. A batch of other stages than the query's tells nothing.
     """
-    rests = []
-    for batch in batches:
-        if not batch.idle and not batch.doubt and stages and len(batch.stages) == stages:
-            work = sum(run.busy_seconds / max(1, min(run.tasks, slots)) for run in batch.stages)
-            rests.append(max(0.0, batch.seconds - work) / len(batch.stages))
-    return (median if alone else min)(rests) if rests else None
+    if batch.idle or batch.doubt or not stages or len(batch.stages) != stages:
+        return None
+    work = sum(run.busy_seconds / max(1, min(run.tasks, slots)) for run in batch.stages)
+    return max(0.0, batch.seconds - work) / stages
 
 
 def lag(window: Window, load: float | None) -> float | None:

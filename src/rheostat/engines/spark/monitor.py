@@ -21,7 +21,8 @@ from rheostat.model.observation import (
 )
 from rheostat.model.topology import Topology
 
-RECENT = 50  # batches kept for the live view and for the overhead of a stage
+RECENT = 50  # batches kept for the live view
+OVERHEADS = 10  # batches that tell the overhead of a stage
 LATEST = 20  # batches by which rows are compared with what the source says that it was offered
 COLD_BATCHES = 2  # the first of a run tell of a JVM that loads its classes, not of the load
 
@@ -59,6 +60,7 @@ class Query:
         self.before: Batch | None = None
         self._cold = COLD_BATCHES
         self._changed = 0.0  # a batch that began earlier ran otherwise
+        self.overheads: deque[float] = deque(maxlen=OVERHEADS)  # of a stage, in the latest batches of windows
         self._latest: tuple[Batch, ...] = ()  # of this run, after the cold ones
         self._judged: tuple[Batch | None, Batch] | None = None  # the last in a window, and the one before it
 
@@ -68,8 +70,8 @@ class Query:
         self.run, self.stages = told["run"], told["stages"]
         self.ledger.count_arrivals(told["arrived"])
 
-    def add(self, batch: Batch) -> None:
-        """A batch ended."""
+    def add(self, batch: Batch, slots: int) -> None:
+        """A batch ended that ran on so many slots."""
         cold = self._cold > 0 and not batch.idle
         follows = any(batch.number <= last.number + 1 for last in self._latest[-1:])
         self._latest = (*self._latest, batch)[-LATEST:] if follows and not cold else (batch,)
@@ -82,6 +84,8 @@ class Query:
         else:
             self._judged = (self.batches[-1] if self.batches else self.before, batch)
             self.batches.append(batch)
+            overhead = measuring.stage_overhead(batch, len(self.stages), slots)
+            self.overheads += [overhead] if overhead is not None else []
 
     def close(self, changed: float | None = None) -> None:
         """Begin a new window; the last batch of this one serves as the moment to count from."""
@@ -159,7 +163,7 @@ class Monitor:
         for query in self.queries.values():
             batches, events = query.ledger.read(report["events"])
             for batch in batches:
-                query.add(batch)
+                query.add(batch, self.slots)
             ended += batches
             self._events += [event for event in events if event not in self._events]
         for batch in ended:
@@ -195,13 +199,13 @@ class Monitor:
         """Slots of all registered executors."""
         return sum(int(executor["slots"]) for executor in self.executors)
 
-    def stage_overhead(self, batches: int) -> float | None:
-        """What a stage costs whatever its rows, by the last batches of each query."""
-        found = []
-        for query in self.queries.values():
-            latest = [batch for batch in self.recent if batch.query == query.name][-batches:]
-            seen = measuring.stage_overhead(latest, len(query.stages), self.slots, len(self.queries) == 1)
-            found += [seen] if seen is not None else []
+    def stage_overhead(self) -> float | None:
+        """What a stage costs whatever its rows, by the latest batches of each query.
+
+        Beside other queries a batch also waits for slots that they hold: there the shortest wait tells most.
+        """
+        usual = median if len(self.queries) == 1 else min
+        found = [usual(query.overheads) for query in self.queries.values() if query.overheads]
         return median(found) if found else None
 
     def observe(
