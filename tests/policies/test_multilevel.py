@@ -194,6 +194,16 @@ def test_what_stands_in_for_a_batch_that_runs_is_learned_once() -> None:
     assert Multilevel().decide(stale, memory)[1]["seen"] == memory["seen"]
 
 
+def test_while_a_batch_runs_it_grows_only_by_what_three_windows_have_told() -> None:
+    stale = with_application(situation(load=4_000), stale=True)
+    memory: Mapping[str, Any] = {}
+    wanted = []
+    for _ in range(3):
+        _, memory = Multilevel().decide(situation(load=1_000), memory)
+        wanted.append(Multilevel().decide(stale, memory)[0].target.parallelism["split"])
+    assert wanted == [1, 1, 3]
+
+
 STEP = "step:low=500:high=4000:duration=1000:start=300:end=700"
 
 

@@ -93,8 +93,12 @@ class Multilevel(Policy):
         alert, word = None, "load"
         if self._curve:
             load, alert, word = self._expected(situation, self._curve, load)
-        level = self._level(situation, load, learned)
         memory = {"loads": history, **learned}
+        stale, few = situation.observation.application.stale, len(learned["seen"]) < self.observations
+        if stale and few and not self._levels:
+            told = f"hold: a batch runs, and fewer than {self.observations} have told what a row costs"
+            return replace(hold(situation, told), alert=alert), memory
+        level = self._level(situation, load, learned)
 
         slow = congested(situation, self.minHealth)
         current = situation.configuration.parallelism
