@@ -107,6 +107,9 @@ class Multilevel(Policy):
                 situation, slow, self.minHealth, self.overloaded, nodes_only=self._nodes_only, alert=alert
             ), memory
         quiet = f"{word} {load:,.0f} is within the present level"
+        young = len(learned["seen"]) < REMEMBERED and not self._levels
+        if young and not slow and self._suffices(situation, level):
+            return replace(hold(situation, f"{quiet}, by what the newest window cost"), alert=alert), memory
         if (rising or slow) and word == "load":
             level = _no_smaller(level, situation.configuration)
             quiet = f"{word} {load:,.0f} asks for no more; nothing shrinks while it may rise or is not served"
@@ -185,6 +188,21 @@ class Multilevel(Policy):
         # Where an operator's own limit caps it, nodes beyond one per instance would stay empty.
         nodes = min(found.nodes, situation.model.slots_for(wanted))
         return Level(found.load, wanted, situation.bounds.nodes(nodes))
+
+    def _suffices(self, situation: Situation, level: Level) -> bool:
+        """Whether a larger level is not needed: the first windows cost more than the newest.
+
+        All that it cost counts as the rows', so this expects no less of a higher load than a line does.
+        """
+        current = situation.configuration
+        grows = any(level.parallelism[name] > count for name, count in current.parallelism.items())
+        if not situation.load or not (grows or level.nodes > current.nodes):
+            return False
+        times = level.load / situation.load
+        busy = {name: slots * times for name, slots in situation.evaluation.busy.items()}
+        slots = current.nodes * situation.kind.slots
+        used = situation.model.utilisation(busy, current.parallelism, slots)
+        return max(used.values()) <= self.minHealth
 
     def _stranger(self, situation: Situation) -> str | None:
         """A name in the map that the topology does not have: it was made for another application."""
