@@ -157,6 +157,7 @@ def test_a_driver_on_a_cluster_outlives_its_controller_and_the_next_one_takes_it
         run.start().wait_for_turns(1)
         run.wishes.write_text(json.dumps({"parallelism": {"key": 1}}))
         run.wait_for_turn(lambda turn: turn.outcome.configuration.parallelism["key"] == 1)
+        run.wait_for_turn(lambda turn: len(turn.observation.nodes) == 1)  # Spark may have begun on both
         before, driver, commits = run.wait_for_turns(1), run.driver, _commits(run)
         started = [event.text for event in run.events() if event.kind == "query started"]
         run.end(signal.SIGKILL)

@@ -96,6 +96,14 @@ class Actuator:
             self.settle(tuple(name for name in added if name in self.machines.names()))
         return added
 
+    def give_back(self) -> tuple[str, ...]:
+        """Let executors go that are more than was decided on; returns their nodes."""
+        surplus = self.machines.names()[self.nodes :]
+        if not self.nodes or len(self.monitor.executors) <= self.nodes * self.machines.kind.executors:
+            return ()
+        self._remove(surplus, self.nodes)
+        return surplus
+
     def request_executors(self) -> None:
         """Ask for as many executors as were decided on; a new driver, or one that lost some, needs it."""
         self.monitor.link.ask("executors", total=self.nodes * self.machines.kind.executors)

@@ -1,4 +1,4 @@
-"""Brings back what was lost between two changes, so that what runs is what was decided."""
+"""Brings back what was lost between two changes, and gives back what came: what runs is what was decided."""
 
 from dataclasses import dataclass, field
 
@@ -23,14 +23,23 @@ class Healer:
 
     def heal(self) -> bool:
         """Bring back what is missing, else try again later; whether anything changed."""
-        if self._busy or self.actuator.machines.scratch is None:  # not ours to replace
+        if self._busy:
             return False
         self._busy = True
         try:
+            if self.actuator.machines.scratch is None:  # not ours to replace
+                return self._give_back()
             ended = self._end_dropped()
             return self._replace() or ended
         finally:
             self._busy = False
+
+    def _give_back(self) -> bool:
+        """Spark begins on all Workers of a cluster; some executors come when it has all it wants."""
+        surplus = self.actuator.give_back()
+        if surplus:
+            self._note(f"{', '.join(surplus)} had an executor that nobody asked for: given back")
+        return bool(surplus)
 
     def _replace(self) -> bool:
         actuator, began = self.actuator, self.actuator.clock.now()
