@@ -188,6 +188,12 @@ def test_a_quiet_night_does_not_make_it_forget_the_day() -> None:
     assert [load for load, _ in memory["seen"]] == [2_000.0, 4_000.0, *[400.0] * 8]
 
 
+def test_what_an_earlier_run_with_other_operators_cost_is_forgotten() -> None:
+    memory = {"seen": [[500.0, {"another": 9.0}]], "step": 100.0}
+    _, after = Multilevel().decide(situation(load=1_000), memory)
+    assert [load for load, _ in after["seen"]] == [1_000.0]
+
+
 def test_what_stands_in_for_a_batch_that_runs_is_learned_once() -> None:
     _, memory = Multilevel().decide(situation(load=1_000), {})
     stale = with_application(situation(load=3_000), stale=True)

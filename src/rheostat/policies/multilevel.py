@@ -157,11 +157,14 @@ class Multilevel(Policy):
 
     def _learn(self, situation: Situation, memory: Memory) -> dict[str, Any]:
         """The latest windows, from which `_busy` draws a line, and the distance of levels."""
-        windows, step = list(memory.get("seen", [])), memory.get("step")
+        busy, step = situation.evaluation.busy, memory.get("step")
+        windows = [
+            seen for seen in memory.get("seen", []) if seen[1].keys() == busy.keys()
+        ]  # a resumed run's
         known = bool(windows) and situation.observation.application.stale  # that batch was learned from
         if situation.load > 0 and not known:
-            windows = _latest([*windows, [situation.load, dict(situation.evaluation.busy)]])
-            most = max(situation.evaluation.busy.values()) / situation.load
+            windows = _latest([*windows, [situation.load, busy]])
+            most = max(busy.values()) / situation.load
             step = self.delta_load or step or 0.25 / max(most, 1e-12)
         return {"seen": windows, "step": step}
 

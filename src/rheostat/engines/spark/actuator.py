@@ -98,8 +98,8 @@ class Actuator:
 
     def give_back(self) -> tuple[str, ...]:
         """Let executors go that are more than was decided on; returns their nodes."""
-        surplus = self.machines.names()[self.nodes :]
-        if not self.nodes or len(self.monitor.executors) <= self.nodes * self.machines.kind.executors:
+        surplus = self.machines.names()[self.nodes :] if self.nodes else ()
+        if not surplus or len(self.monitor.executors) <= self.nodes * self.machines.kind.executors:
             return ()
         self._remove(surplus, self.nodes)
         return surplus

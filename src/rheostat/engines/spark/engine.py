@@ -272,10 +272,10 @@ def in_waves(declared: Topology) -> Topology:
     return Topology(declared.name, operators, declared.streams)
 
 
-def topology(name: str, about: Mapping[str, Any], realtime: bool = False) -> Topology:
+def topology(name: str, about: Mapping[str, Any], realtime: bool) -> Topology:
     """The topology that a driver describes: its declared steps, or the stages of a plain script's query."""
     if about["steps"] is not None:
-        return _declared(name, about["steps"])
+        return _of_steps(name, about["steps"])
     stages: Sequence[Mapping[str, Any]] = about["queries"][0]["stages"]
     operators = tuple(_discovered(stage, realtime) for stage in stages)
     streams = tuple(
@@ -296,7 +296,7 @@ def queries(about: Mapping[str, Any], found: Topology) -> dict[str, list[str]]:
     return parts
 
 
-def _declared(name: str, steps: Sequence[Mapping[str, Any]]) -> Topology:
+def _of_steps(name: str, steps: Sequence[Mapping[str, Any]]) -> Topology:
     """Who reads an operator gets all its rows: two readers double them."""
     readers = Counter(upstream for step in steps for upstream in step["inputs"])
     operators = tuple(

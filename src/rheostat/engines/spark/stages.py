@@ -98,13 +98,13 @@ def _name(node: Any) -> str:
 def _partitions(scan: Any) -> int:
     """How many partitions a source has; a batch plans no tasks for those of Kafka's that are empty."""
     planned = int(scan.inputPartitions().size())
-    return max(planned, topic_partitions(str(scan.end().json()))) if planned else 0
+    return max(planned, _topic_partitions(str(scan.end().json()))) if planned else 0
 
 
-def topic_partitions(offset: str) -> int:
+def _topic_partitions(offset: str) -> int:
     """How many partitions an offset of Kafka's names; 0 for another source's.
 
-    >>> topic_partitions('{"lines": {"0": 7, "1": 0}}'), topic_partitions('{"logOffset": 3}')
+    >>> _topic_partitions('{"lines": {"0": 7, "1": 0}}'), _topic_partitions('{"logOffset": 3}')
     (2, 0)
     """
     try:
