@@ -18,6 +18,7 @@ class Machines(Protocol):
     kind: NodeKind
     scratch: Path | None  # goes when the nodes go; None: they are not ours
     losses: int  # nodes that ended by themselves so far
+    allocated: bool  # Spark's dynamic allocation decides how many executors there are
     limited: bool  # whether a node has the CPU of its kind and no more
 
     def names(self) -> tuple[str, ...]:
@@ -47,6 +48,8 @@ class Machines(Protocol):
 
 class LocalMachines:
     """Workers on this machine, through the local provider."""
+
+    allocated = False
 
     def __init__(self, provider: LocalProvider, kind: NodeKind) -> None:
         self.provider, self.kind, self.url = provider, kind, provider.url
@@ -97,6 +100,8 @@ class AllocatedMachines(LocalMachines):
     A node counts while it hosts executors, as if a cloud took it back at once when it does not.
     """
 
+    allocated = True
+
     def __init__(self, provider: LocalProvider, kind: NodeKind, count: int) -> None:
         super().__init__(provider, kind)
         super().add(count)
@@ -130,6 +135,8 @@ class AllocatedMachines(LocalMachines):
 
 class ForeignMachines:
     """The Workers of a cluster that is not ours: nodes in use are those that host our executors."""
+
+    allocated = False
 
     def __init__(self, url: str, kind: NodeKind) -> None:
         self.url, self.kind = url, kind
