@@ -231,10 +231,11 @@ def _busy(load: float, windows: list[Any]) -> dict[str, float]:
     """Slots that operators keep busy at a load: a part that every batch takes, and one for each row.
 
     Medians, because windows in which JVMs were cold cost several times as much. Loads that hardly differed
-    do not tell the two parts apart; then all of it is for the rows.
+    do not tell the two parts apart; then all of it is for the rows. What did not grow with the load is for
+    the batch.
 
-    >>> _busy(400, [[100, {"a": 2.0}], [300, {"a": 4.0}]])
-    {'a': 5.0}
+    >>> _busy(400, [[100, {"a": 2.0, "b": 1.1}], [300, {"a": 4.0, "b": 1.0}]])
+    {'a': 5.0, 'b': 1.05}
     >>> _busy(400, [[100, {"a": 9.0}], [100, {"a": 2.0}], [102, {"a": 2.04}]])
     {'a': 8.0}
     """
@@ -246,9 +247,9 @@ def _busy(load: float, windows: list[Any]) -> dict[str, float]:
     apart = np.flatnonzero(np.abs(at[other] - at[one]) > TOLD_APART * np.median(at))
     if len(apart):
         one, other = one[apart], other[apart]
-        slope = np.median((slots[other] - slots[one]) / (at[other] - at[one]), axis=0)
+        slope = np.maximum(0.0, np.median((slots[other] - slots[one]) / (at[other] - at[one]), axis=0))
         base = np.median(slots - slope * at, axis=0)
-        found = np.where((slope > 0) & (base >= 0), base + slope * load, found)
+        found = np.where(base >= 0, base + slope * load, found)
     return dict(zip(names, found.tolist(), strict=True))
 
 
