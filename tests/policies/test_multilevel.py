@@ -200,6 +200,19 @@ def test_what_stands_in_for_a_batch_that_runs_is_learned_once() -> None:
     assert Multilevel().decide(stale, memory)[1]["seen"] == memory["seen"]
 
 
+@pytest.mark.parametrize(
+    ("batches", "learned_at"), [(6, 1_000.0), (12, 500.0), (2, 3_000.0), (None, 1_000.0)]
+)
+def test_a_cost_is_learned_at_the_load_of_which_batches_are_so_large(
+    batches: int | None, learned_at: float
+) -> None:
+    seen = situation(load=1_000, model=Staged(10.0))  # 60,000 rows in a minute
+    seen = with_application(seen, batches=batches, trigger_seconds=10.0)
+    [[load, slots]] = Multilevel().decide(seen, {})[1]["seen"]
+    assert load == pytest.approx(learned_at)
+    assert slots == pytest.approx({"lines": 0.0001 * load, "split": 0.0005 * load, "count": 0.0004 * load})
+
+
 def test_while_a_batch_runs_it_grows_only_by_what_three_windows_have_told() -> None:
     stale = with_application(situation(load=4_000), stale=True)
     memory: Mapping[str, Any] = {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.analyze.execution import ceil
+from rheostat.analyze.execution import Staged, ceil
 from rheostat.analyze.levels import Level, derive_level, load_containers, load_map
 from rheostat.analyze.trend import fit
 from rheostat.model.configuration import Configuration
@@ -163,7 +163,9 @@ class Multilevel(Policy):
         ]  # a resumed run's
         known = bool(windows) and situation.observation.application.stale  # that batch was learned from
         if situation.load > 0 and not known:
-            windows = _latest([*windows, [situation.load, busy]])
+            times = _served_at(situation) / situation.load
+            slots = {name: slots * times for name, slots in busy.items()}
+            windows = _latest([*windows, [situation.load * times, slots]])
             most = max(busy.values()) / situation.load
             step = self.delta_load or step or 0.25 / max(most, 1e-12)
         return {"seen": windows, "step": step}
@@ -211,6 +213,20 @@ class Multilevel(Policy):
         """A name in the map that the topology does not have: it was made for another application."""
         known = set(situation.topology.names)
         return next((name for level in self._levels for name in level.parallelism if name not in known), None)
+
+
+def _served_at(situation: Situation) -> float:
+    """The load of which one batch per trigger is as large as this window's were.
+
+    A batch that took too long leaves a small one behind it, on whose rows weighs more what a batch costs
+    anyway: taken for what they cost at the present load, it would double the nodes.
+    """
+    measured, model = situation.observation.application, situation.model
+    one_query = isinstance(model, Staged) and len(model.queries) <= 1
+    if not one_query or not measured.batches or not measured.trigger_seconds:
+        return situation.load
+    rows = sum(situation.observation.operators[name].processed or 0.0 for name in situation.topology.sources)
+    return rows / measured.batches / measured.trigger_seconds or situation.load
 
 
 def _latest(windows: list[Any]) -> list[Any]:
