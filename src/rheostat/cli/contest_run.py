@@ -65,7 +65,7 @@ def _order(contest: Contest, one: Contestant, folder: Path, sent: Feed | None) -
 
 
 def _allocation(contest: Contest) -> dict[str, str]:
-    """Spark's dynamic allocation with its defaults; without shuffle tracking it does not start here."""
+    """Spark's dynamic allocation with its defaults; what Rheostat adds for itself is off."""
     if contest.node.executors > 1:
         raise UserError("spark-dra would spread the executors of a node over others: give it executors=1")
     low, high = contest.nodes.min_nodes, contest.nodes.max_nodes
@@ -75,6 +75,7 @@ def _allocation(contest: Contest) -> dict[str, str]:
         "spark.dynamicAllocation.minExecutors": str(low),
         "spark.dynamicAllocation.initialExecutors": str(low),
         "spark.dynamicAllocation.maxExecutors": str(high),
+        "spark.decommission.enabled": "false",
         WARM_UP: "false",
         SPREAD_STATE: "false",
     }
