@@ -158,14 +158,13 @@ class Multilevel(Policy):
     def _learn(self, situation: Situation, memory: Memory) -> dict[str, Any]:
         """The latest windows, from which `_busy` draws a line, and the distance of levels."""
         busy, step = situation.evaluation.busy, memory.get("step")
-        windows = [
-            seen for seen in memory.get("seen", []) if seen[1].keys() == busy.keys()
-        ]  # a resumed run's
+        # A resumed run may have had other operators.
+        windows = [seen for seen in memory.get("seen", []) if seen[1].keys() == busy.keys()]
         known = bool(windows) and situation.observation.application.stale  # that batch was learned from
         if situation.load > 0 and not known:
-            times = _served_at(situation) / situation.load
-            slots = {name: slots * times for name, slots in busy.items()}
-            windows = _latest([*windows, [situation.load * times, slots]])
+            at = _served_at(situation)
+            cost = {name: slots * at / situation.load for name, slots in busy.items()}
+            windows = _latest([*windows, [at, cost]])
             most = max(busy.values()) / situation.load
             step = self.delta_load or step or 0.25 / max(most, 1e-12)
         return {"seen": windows, "step": step}

@@ -23,7 +23,7 @@ class Healer:
 
     def heal(self) -> bool:
         """Bring back what is missing, else try again later; whether anything changed."""
-        if self._busy or self.actuator.machines.allocated:
+        if self._busy or self.actuator.machines.allocated:  # what Spark decides is right
             return False
         self._busy = True
         try:

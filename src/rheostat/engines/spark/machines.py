@@ -105,7 +105,6 @@ class AllocatedMachines(LocalMachines):
     def __init__(self, provider: LocalProvider, kind: NodeKind, count: int) -> None:
         super().__init__(provider, kind)
         super().add(count)
-        self.scratch = None  # Spark decides: nothing is replaced here
         self._hosts: frozenset[str] = frozenset()
         self._settled = False  # the first batch runs without limits, as everybody's does
 
