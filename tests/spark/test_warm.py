@@ -29,8 +29,8 @@ def until(condition):
 def words(folder):
     return "".join(log.read_text() for log in folder.glob("*/*/stderr"))
 
-def rehearsed_in(folder):
-    return [where for where, names, _ in os.walk(folder) if "rehearsal" in names]  # skips folders that go meanwhile
+def rehearsed_in(folder):  # walk skips folders that go meanwhile
+    return any("rehearsal" in names for _, names, _ in os.walk(folder))
 
 def counts(spark, provider):
     rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 100).load().repartition(4)
@@ -74,7 +74,7 @@ with LocalProvider() as provider:
     progress = query.lastProgress
     counted = [row["count"] for row in spark.table("counts").collect()]
     spark.stop()
-    until(lambda: not rehearsed_in(provider.folder / "scratch"))  # executors end, and tidy up, after the driver
+    until(lambda: not rehearsed_in(provider.folder / "scratch"))  # executors end after their driver
     print(json.dumps({
         "first": words(provider.folder / first.name), "second": words(folder),
         "counted": counted, "batches": progress["batchId"] + 1,
