@@ -73,8 +73,10 @@ with LocalProvider() as provider:
     stop_between_batches(query, 1.0)  # else a batch may be in the table and not in the progress
     progress = query.lastProgress
     counted = [row["count"] for row in spark.table("counts").collect()]
+    scratch = provider.folder / "scratch"
+    assert rehearsed_in(scratch)
     spark.stop()
-    until(lambda: not rehearsed_in(provider.folder / "scratch"))  # executors end after their driver
+    until(lambda: not rehearsed_in(scratch))  # executors end after their driver
     print(json.dumps({
         "first": words(provider.folder / first.name), "second": words(folder),
         "counted": counted, "batches": progress["batchId"] + 1,
