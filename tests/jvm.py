@@ -15,18 +15,25 @@ from rheostat.infrastructure.java import java_command, spark_home
 
 CACHE = Path(__file__).parents[1] / ".pytest_cache" / "jvm"
 OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-# Loads what a driver and an executor load: planning, code generation, a shuffle, state, Python workers.
+# Loads what a Master, a Worker and a driver load, and then in the same JVM what an executor does.
 TRAINING = """
+import shutil, sys
 from pyspark.sql import SparkSession
-spark = (SparkSession.builder.master("local[2]").config("spark.ui.enabled", False)
-    .config("spark.sql.shuffle.partitions", 2).getOrCreate())
-rows = spark.readStream.format("rate").load().select("value").mapInArrow(iter, "value long")
-counts = rows.groupBy("value").count().writeStream.format("noop").outputMode("update")
-query = counts.trigger(processingTime="0 seconds").start()
-while len(query.recentProgress) < 3:
-    query.awaitTermination(1)
-query.stop()
-spark.stop()
+for master in ("local-cluster[1,2,1024]", "local[2]"):
+    spark = (SparkSession.builder.master(master).config("spark.ui.enabled", False)
+        .config("spark.driver.host", "127.0.0.1").config("spark.executor.memory", "512m")
+        .config("spark.sql.streaming.stateStore.providerClass",
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
+        .config("spark.sql.shuffle.partitions", 2).getOrCreate())
+    rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 20).load().repartition(2)
+    counts = rows.groupBy("value").count().writeStream.outputMode("update")
+    query = counts.foreachBatch(lambda frame, batch: frame.collect()).start()
+    while len(query.recentProgress) < 3:
+        query.awaitTermination(1)
+    query.stop()
+    name = spark.sparkContext.applicationId
+    spark.stop()
+    shutil.rmtree(f"{sys.argv[1]}/work/{name}", ignore_errors=True)  # of the Worker
 """
 
 
@@ -43,22 +50,22 @@ def quicken() -> None:
 
 
 def _fingerprint() -> str:
-    """Names the Java and the Spark that an archive is for: no other can use it."""
+    """Names what an archive is made of: the Java and the Spark, which alone can use it, and the training."""
     version = subprocess.run([java_command(), "-version"], capture_output=True, text=True, check=True).stderr
     jars = sorted((spark_home() / "jars").iterdir())
-    told = [version, *(f"{jar} {jar.stat().st_mtime_ns}" for jar in jars)]
+    told = [TRAINING, version, *(f"{jar} {jar.stat().st_mtime_ns}" for jar in jars)]
     return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
 
 
 def _train(archive: Path) -> None:
     new = archive.with_suffix(f".{os.getpid()}")
-    options = f"-XX:+UseSerialGC -XX:ArchiveClassesAtExit={new}"
+    options = f"-XX:+UseSerialGC -XX:ArchiveClassesAtExit={new}"  # of the driver, not of what it starts
     done = subprocess.run(
-        [sys.executable, "-c", TRAINING],
-        env={**os.environ, "JAVA_TOOL_OPTIONS": options},
+        [sys.executable, "-c", TRAINING, str(spark_home())],
+        env={**os.environ, "PYSPARK_SUBMIT_ARGS": f"--driver-java-options '{options}' pyspark-shell"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert new.exists(), f"no archive was written: {done.stderr[-2000:]}"
+    assert done.returncode == 0 and new.exists(), f"no archive was written: {done.stderr[-2000:]}"
     new.replace(archive)

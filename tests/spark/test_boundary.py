@@ -17,8 +17,9 @@ spark = (SparkSession.builder.master("local[2]").config("spark.ui.enabled", Fals
 spark.sparkContext.setLogLevel("ERROR")
 ends = []
 for trigger in ("0 seconds", "1 second", "1 second"):
-    rows = spark.readStream.format("rate").option("rowsPerSecond", 20).option("numPartitions", 2).load()
-    slow = rows.selectExpr("value", "reflect('java.lang.Thread', 'sleep', 110L)")  # always behind
+    rows = (spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 20)
+        .option("numPartitions", 2).load())
+    slow = rows.selectExpr("value", "reflect('java.lang.Thread', 'sleep', 110L)")  # 1.1 s: never a pause
     query = (slow.writeStream.format("noop").option("checkpointLocation", str(folder / "checkpoint"))
         .trigger(processingTime=trigger).start())
     while not query.recentProgress or query.lastProgress["numInputRows"] == 0:
