@@ -20,8 +20,9 @@ TESTS = Path(__file__).parent
 ON_SPARK = (TESTS / "apps", TESTS / "chaos", TESTS / "contracts" / "test_engine.py", TESTS / "spark")
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    if not session.config.option.collectonly and any(_on_spark(item.path) for item in session.items):
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if _on_spark(item.path):
         quicken()
 
 

@@ -9,6 +9,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 from rheostat.infrastructure.java import java_command, spark_home
@@ -37,6 +38,7 @@ for master in ("local-cluster[1,2,1024]", "local[2]"):
 """
 
 
+@cache
 def quicken() -> None:
     """Let every JVM that is started from now on start quickly; the first time this takes half a minute."""
     CACHE.mkdir(parents=True, exist_ok=True)

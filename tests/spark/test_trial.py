@@ -49,7 +49,7 @@ def test_an_application_is_benchmarked_level_by_level(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    levels = ("--from", "10", "--to", "20", "--step", "10", "--hold", "20", "--period", "5")
+    levels = ("--from", "10", "--to", "20", "--step", "10", "--hold", "16", "--period", "4")
     patient = ("--trigger", "4", "--min-health", "0.5")  # the machine may be busy
     node = ("--node", "cores=1,slots=2,memory_mb=1024", "--nodes", "1:1", "--partitions", "2")
     assert call("bench", "app", "linear", *levels, *patient, *node) == 0
@@ -66,6 +66,6 @@ def test_an_application_is_benchmarked_level_by_level(
 
 def test_the_capacity_of_a_node_is_what_it_serves_when_it_is_flooded() -> None:
     parts: list[float] = []
-    found = capacity_of(Setup(slots=2, executors=1, partitions=1), 1.0, 15.0, parts.append)
+    found = capacity_of(Setup(slots=2, executors=1, partitions=1), 1.0, 5.0, parts.append)
     assert 20 < found < 185 * 1.5  # one core does 185 rows/s at the topology's costs, about
     assert parts[-1] == 1.0
