@@ -22,7 +22,7 @@ import shutil, sys
 from pyspark.sql import SparkSession
 for master in ("local-cluster[1,2,1024]", "local[2]"):
     spark = (SparkSession.builder.master(master).config("spark.ui.enabled", False)
-        .config("spark.driver.host", "127.0.0.1").config("spark.executor.memory", "512m")
+        .config("spark.executor.memory", "512m")
         .config("spark.sql.streaming.stateStore.providerClass",
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
         .config("spark.sql.shuffle.partitions", 2).getOrCreate())
@@ -62,9 +62,10 @@ def _fingerprint() -> str:
 def _train(archive: Path) -> None:
     new = archive.with_suffix(f".{os.getpid()}")
     options = f"-XX:+UseSerialGC -XX:ArchiveClassesAtExit={new}"  # of the driver, not of what it starts
+    arguments = f"--driver-java-options '{options}' pyspark-shell"
     done = subprocess.run(
         [sys.executable, "-c", TRAINING, str(spark_home())],
-        env={**os.environ, "PYSPARK_SUBMIT_ARGS": f"--driver-java-options '{options}' pyspark-shell"},
+        env={**os.environ, "PYSPARK_SUBMIT_ARGS": arguments, "SPARK_LOCAL_IP": "127.0.0.1"},
         capture_output=True,
         text=True,
         check=False,
