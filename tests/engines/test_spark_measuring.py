@@ -179,10 +179,12 @@ def test_neither_cold_batches_nor_those_across_a_change_tell_the_overhead_of_a_s
     for number, started in enumerate((0.0, 2.0, 4.0)):
         query.add(batch(number, started, 20), slots=2)
     assert len(query.overheads) == 1
-    query.close(changed=8.0)
-    query.add(batch(3, 7.0, 40), slots=4)
+    query.begin_change()
+    query.add(batch(3, 6.0, 20), slots=4)  # within it
+    query.close(changed=9.0)
+    query.add(batch(4, 8.0, 40), slots=4)
     assert len(query.overheads) == 1
-    query.add(batch(4, 9.0, 40), slots=4)
+    query.add(batch(5, 10.0, 40), slots=4)
     assert len(query.overheads) == 2
 
 

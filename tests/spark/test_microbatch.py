@@ -13,6 +13,7 @@ from rheostat.model.decision import Outcome, Plan, Status
 from rheostat.model.observation import Observation
 from rheostat.policies.registry import available, build
 
+from .controllers import eventually
 from .support import application, observe_batches, plan
 
 RATE = 200  # rows/s
@@ -24,7 +25,7 @@ def five(cluster: LocalProvider, tmp_path_factory: pytest.TempPathFactory) -> It
     operators, arguments = dict.fromkeys("abcde", 2), (str(RATE), json.dumps(ROUNDS))
     folder = tmp_path_factory.mktemp("five")
     with application(cluster, folder, "five", *arguments, parallelism=operators) as engine:
-        observe_batches(engine, 6)  # warm
+        observe_batches(engine, 2)
         yield engine
 
 
@@ -35,20 +36,6 @@ def test_rows_of_every_operator_are_exact(five: SparkEngine) -> None:
     assert seen["in"].emitted["a"] == seen["a"].processed == seen["b"].processed == rows
     assert seen["c"].processed == rows * 3 / 4  # b keeps three of four
     assert seen["d"].processed == seen["e"].processed == rows * 3 / 2  # c makes two of one
-
-
-def test_cpu_shares_are_those_of_the_known_costs(five: SparkEngine) -> None:
-    worked_on = {"a": 1.0, "b": 0.75, "c": 1.5, "d": 1.5, "e": 1.5}  # rows, per row of the source
-    rounds = {name: ROUNDS[name] * worked_on[name] for name in ROUNDS}
-    expected = pytest.approx({name: work / sum(rounds.values()) for name, work in rounds.items()}, rel=0.1)
-    shares: dict[str, float] = {}
-    for _ in range(12):  # a JVM that still compiles, or a busy machine, blurs a window
-        seen = observe_batches(five, 6).operators
-        cpu = {name: seen[name].cpu_seconds or 0.0 for name in ROUNDS}
-        shares = {name: spent / sum(cpu.values()) for name, spent in cpu.items()}
-        if shares == expected:
-            break
-    assert shares == expected
 
 
 def test_a_rebalance_takes_hold_at_the_next_batch_and_never_restarts_the_query(five: SparkEngine) -> None:
@@ -65,14 +52,28 @@ def test_a_rebalance_takes_hold_at_the_next_batch_and_never_restarts_the_query(f
     } == five.configuration.parallelism
 
 
-def test_a_node_comes_and_goes_under_the_running_query(five: SparkEngine) -> None:
-    before = five.monitor.run_id
-    out = five.apply(plan(five, nodes=2, c=4))
+def test_a_node_comes_and_goes_under_the_running_query(
+    five: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, early = five.monitor.run_id, list[int]()
+
+    def look(step: str) -> None:
+        if step == "nodes":
+            ordered = five.now()
+            early.extend(eventually(lambda: tasks_of_a(ordered)))
+
+    def tasks_of_a(since: float) -> list[int]:
+        five.poll()
+        return [b.stages[1].tasks for b in five.monitor.recent if b.started >= since and not b.idle]
+
+    monkeypatch.setattr(five._actuator, "before_step", look)
+    out = five.apply(plan(five, nodes=2, a=4))
+    assert set(early) == {4}  # a batch that begins before the node is there has tasks for it
     assert (out.status, five.configuration.nodes, len(five.monitor.executors)) == (Status.APPLIED, 2, 2)
     seen = observe_batches(five, 3)
     assert [node.executors for node in seen.nodes] == [1, 1]
     assert all(node.cpu is not None and node.memory for node in seen.nodes)
-    into = five.apply(plan(five, nodes=1, c=2))
+    into = five.apply(plan(five, nodes=1, a=2, c=2))
     assert (into.status, five.configuration.nodes, len(five.monitor.executors)) == (Status.APPLIED, 1, 1)
     assert five.monitor.run_id == before
     rows = five.monitor.rows
@@ -111,3 +112,17 @@ def test_every_policy_of_the_core_decides_on_what_spark_measured(five: SparkEngi
         turn = Loop(seen, five.clock, build(name), Bounds(1, 2), dry_run=True).turn()
         assert turn.plan.alert is None, (name, turn.plan.alert)
         assert "not measured" not in turn.plan.reason, (name, turn.plan.reason)
+
+
+def test_cpu_shares_are_those_of_the_known_costs(five: SparkEngine) -> None:
+    worked_on = {"a": 1.0, "b": 0.75, "c": 1.5, "d": 1.5, "e": 1.5}  # rows, per row of the source
+    rounds = {name: ROUNDS[name] * worked_on[name] for name in ROUNDS}
+    expected = pytest.approx({name: work / sum(rounds.values()) for name, work in rounds.items()}, rel=0.1)
+    shares: dict[str, float] = {}
+    for _ in range(12):  # a JVM that still compiles, or a busy machine, blurs a window
+        seen = observe_batches(five, 6).operators
+        cpu = {name: seen[name].cpu_seconds or 0.0 for name in ROUNDS}
+        shares = {name: spent / sum(cpu.values()) for name, spent in cpu.items()}
+        if shares == expected:
+            break
+    assert shares == expected

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from rheostat.infrastructure.local import LocalProvider
 from rheostat.engines.spark.boundary import stop_between_batches
-from rheostat.engines.spark.warm import executor_settings, warmed
+from rheostat.engines.spark.warm import BUDGET, executor_settings, warmed
 from rheostat.model.configuration import NodeKind
 
 KIND = NodeKind(slots=2, memory_mb=1024)
@@ -49,7 +49,7 @@ with LocalProvider() as provider:
     provider.wait(first.name)
     builder = SparkSession.builder.master(provider.url)
     for key, value in {
-        **executor_settings(seconds=0.5),
+        **executor_settings({BUDGET: "0.5"}),
         "spark.driver.host": "127.0.0.1",
         "spark.executor.cores": "2",
         "spark.executor.memory": "512m",

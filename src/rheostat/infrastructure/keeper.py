@@ -38,6 +38,7 @@ def end_session(session: int, grace: float = GRACE_SECONDS) -> None:
         for pid in members(session):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
+                os.kill(pid, signal.SIGCONT)  # one that was stopped ends when it goes on
         while members(session) and time.monotonic() < until:
             time.sleep(0.05)
 

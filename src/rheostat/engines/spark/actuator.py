@@ -2,7 +2,8 @@
 
 Out: nodes, then executors registered, then parallelism. In: parallelism, a batch boundary, then executors,
 then nodes. A plan that does both does the first half of each before the second. A node or a driver that is
-lost meanwhile is a step that fails.
+lost meanwhile is a step that fails. In micro-batch, where tasks may wait for slots, those for the nodes that
+come are made beforehand: a batch that runs when they come has work for them.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,6 +31,10 @@ def _nothing(_step: str) -> None:
     pass
 
 
+def _larger(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {name: max(count, other[name]) for name, count in one.items()}
+
+
 @dataclass
 class Actuator:
     """Changes a running application; everything it waits for, it waits for with a limit."""
@@ -44,19 +49,25 @@ class Actuator:
     steps: list[str] = field(default_factory=list)  # what was done, in words
     pause_seconds: float = 0.0
     parallelism: Mapping[str, int] = field(default_factory=dict)  # what runs, however far a plan got
+    touched: bool = False  # whether the plan got so far that something was changed
     nodes: int = 0  # how many were decided on, whatever happened to them since
     before_step: Callable[[str], None] = _nothing  # told each step's name; faults are put in here
 
     def carry_out(self, plan: Plan) -> None:
         """Bring the application to the plan's target, or raise RheostatError with everything as it was."""
-        self.steps, self.pause_seconds = [], 0.0
+        self.steps, self.pause_seconds, self.touched = [], 0.0, False
         before, target = plan.current, plan.target
         self.parallelism = before.parallelism
         coming, leaving = self._coming(plan), self._leaving(plan)
         nodes = before.nodes + coming  # the most that there are at any time
         self._check_state(before, target)
-        added = self._add_nodes(coming)
+        self.touched = True
+        self.monitor.begin_change()
+        added: tuple[str, ...] = ()
         try:
+            if coming and not self.realtime:
+                self._set_stateless(before.parallelism, _larger(before.parallelism, target.parallelism))
+            added = self._add_nodes(coming)
             if coming or target.executors > before.executors:
                 self._add_executors(nodes, added)
                 self.settle(added)
@@ -64,7 +75,7 @@ class Actuator:
             self.before_step("parallelism")
             changed = self._set_parallelism(before.parallelism, target.parallelism)
         except RheostatError:
-            self._take_back(added, before)
+            self._take_back(added, before, target)
             raise
         self.parallelism = target.parallelism
         if coming:
@@ -146,9 +157,10 @@ class Actuator:
             )
         self.steps.append(f"{wanted} executors registered after {self.clock.now() - began:.1f} s")
 
-    def _take_back(self, added: tuple[str, ...], before: Configuration) -> None:
+    def _take_back(self, added: tuple[str, ...], before: Configuration, target: Configuration) -> None:
         """Return to what ran before; the error that led here is the one to tell."""
         try:
+            self._set_stateless(target.parallelism, before.parallelism)
             self.monitor.link.ask("executors", total=before.nodes * self.machines.kind.executors)
             if added:
                 self._release(added)
@@ -186,24 +198,24 @@ class Actuator:
 
     def _set_parallelism(self, before: Mapping[str, int], target: Mapping[str, int]) -> set[str]:
         """Change the operators; returns the queries that run otherwise from their next batch on."""
-        stateless = {
-            o.name: target[o.name]
-            for o in self.topology.operators
-            if not o.stateful and self.topology.inputs[o.name] and target[o.name] != before[o.name]
-        }
-        if stateless:
-            self.monitor.link.ask("parallelism", targets=stateless)
-        try:
-            rewritten = self._rewrite(self._stateful_changes(before, target))
-        except RheostatError:
-            if stateless:
-                self.monitor.link.ask("parallelism", targets={name: before[name] for name in stateless})
-            raise
+        stateless = self._set_stateless(before, target)
+        rewritten = self._rewrite(self._stateful_changes(before, target))
         if stateless:
             words = ", ".join(f"{name} {before[name]} -> {count}" for name, count in stateless.items())
             self.steps.append(words)
         changed = {*stateless, *rewritten}
         return {query.name for query in self.monitor.queries.values() if changed & set(query.operators)}
+
+    def _set_stateless(self, before: Mapping[str, int], target: Mapping[str, int]) -> dict[str, int]:
+        """Change the stateless operators from the next batch on; returns those that are others then."""
+        changed = {
+            o.name: target[o.name]
+            for o in self.topology.operators
+            if not o.stateful and self.topology.inputs[o.name] and target[o.name] != before[o.name]
+        }
+        if changed:
+            self.monitor.link.ask("parallelism", targets=changed)
+        return changed
 
     def _rewrite(self, changes: Mapping[str, int]) -> list[str]:
         """Rewrite the state of one query after the other; returns an operator of each."""

@@ -108,9 +108,9 @@ class SparkEngine:
         self.doing = plan.target.describe(before)
         try:
             self._actuator.carry_out(possible)
-        except UserError as error:  # refused before anything was touched
-            return Outcome(Status.FAILED, before, started, self.clock.now(), str(error))
         except RheostatError as error:
+            if isinstance(error, UserError) and not self._actuator.touched:  # refused beforehand
+                return Outcome(Status.FAILED, before, started, self.clock.now(), str(error))
             self._parallelism = dict(self._actuator.parallelism)  # a failed scale-in has lowered it already
             self.doing = ""
             self.poll()  # the driver or a node may be gone as well

@@ -1,5 +1,6 @@
 """Asks the driver process what happened, and keeps it until somebody observes."""
 
+import math
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -59,7 +60,7 @@ class Query:
         self.batches: list[Batch] = []
         self.before: Batch | None = None
         self._cold = COLD_BATCHES
-        self._changed = 0.0  # a batch that began earlier ran otherwise
+        self._changed = 0.0  # a batch that began earlier ran otherwise; infinite while it is changed
         self.overheads: deque[float] = deque(maxlen=OVERHEADS)  # of a stage, in the latest batches of windows
         self._latest: tuple[Batch, ...] = ()  # of this run, after the cold ones
         self._judged: tuple[Batch | None, Batch] | None = None  # the last in a window, and the one before it
@@ -86,6 +87,10 @@ class Query:
             self.batches.append(batch)
             overhead = measuring.stage_overhead(batch, len(self.stages), slots)
             self.overheads += [overhead] if overhead is not None else []
+
+    def begin_change(self) -> None:
+        """A batch that begins from now on runs neither as before nor as it will, until `close` says when."""
+        self._changed = math.inf
 
     def close(self, changed: float | None = None) -> None:
         """Begin a new window; the last batch of this one serves as the moment to count from."""
@@ -183,6 +188,11 @@ class Monitor:
         for query in self.queries.values():
             query.close(changed)
         self.start = now
+
+    def begin_change(self) -> None:
+        """From now on batches are in no window, until `forget` says when the change was over."""
+        for query in self.queries.values():
+            query.begin_change()
 
     def another(self, link: Link) -> None:
         """A new driver process replaced the old one; its queries may have other ids."""

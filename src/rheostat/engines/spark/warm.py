@@ -29,7 +29,6 @@ _BUILD_SECONDS = 120.0
 def executor_settings(
     given: Mapping[str, str] | None = None,
     warn: Callable[[str], None] = lambda _: None,
-    seconds: float = SECONDS,
 ) -> dict[str, str]:
     """Spark settings for warm executors, to be set before the session starts; `given` holds the user's own.
 
@@ -44,7 +43,7 @@ def executor_settings(
     return {
         "spark.plugins": _joined(stated.get("spark.plugins"), PLUGIN),
         "spark.jars": _joined(stated.get("spark.jars"), str(jar)),
-        BUDGET: str(seconds),
+        BUDGET: stated.get(BUDGET, str(SECONDS)),
     }
 
 
