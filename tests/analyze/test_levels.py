@@ -39,6 +39,13 @@ def test_a_map_file_gives_its_levels(tmp_path: Path) -> None:
             [{"load": 2, "parallelism": {}, "nodes": 1}, {"load": 2, "parallelism": {}, "nodes": 2}],
             "levels must rise: 2 comes after 2",
         ),
+        (
+            [
+                {"load": 1, "parallelism": {"a": 1}, "nodes": 1},
+                {"load": 2, "parallelism": {"a": 1, "b": 1}, "nodes": 1},
+            ],
+            "'b' is not in every level's parallelism",
+        ),
     ],
 )
 def test_an_impossible_map_is_refused(tmp_path: Path, levels: list[dict[str, Any]], said: str) -> None:

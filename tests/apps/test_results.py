@@ -227,9 +227,11 @@ def test_the_model_finds_attacks_in_traffic_that_it_never_saw(spark: SparkSessio
     minutes = 800
     model = learn(periods(spark, Traffic(11, attacks=False), minutes))
     unseen = Traffic(12)
-    quality = judge(model, periods(spark, unseen, minutes), unseen)
-    assert quality.found > 20
-    assert quality.precision >= 0.9 and quality.recall >= 0.9, quality
+    seen = periods(spark, unseen, minutes).persist()
+    for one in (model, load_model(ddos.MODEL)):  # the one that comes with Rheostat is as good
+        quality = judge(one, seen, unseen)
+        assert quality.found > 20
+        assert quality.precision >= 0.9 and quality.recall >= 0.9, quality
 
 
 class Range(Input):
@@ -278,12 +280,13 @@ def test_rows_of_a_modelled_topology_take_its_streams_in_their_shares(
         assert found[operator] == pytest.approx(expected, rel=0.05), operator
 
 
-def test_operators_that_wait_take_their_costs_and_no_cpu(spark: SparkSession) -> None:
+def test_operators_that_wait_take_their_costs(spark: SparkSession) -> None:
     class Few(Input):
         def numbers(self, spark: SparkSession) -> DataFrame:
             return spark.range(0, 100, 1, 1).withColumnRenamed("id", "value")
 
     [(_, rows)] = chains(modelled(find_topology("linear"), Few(wait=2)), spark)
+    rows.collect()  # planned and compiled
     began = time.monotonic()
     assert {row["value"] for row in rows.collect()} == set(range(100))
     assert time.monotonic() - began >= 100 * 2 * 0.005 * 0.9

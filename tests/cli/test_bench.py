@@ -118,7 +118,7 @@ def test_what_this_machine_shows_decides_the_order_of_containers(tmp_path: Path)
 def test_a_platform_file_that_makes_no_sense_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "platform.yaml"
     path.write_text(yaml.safe_dump({"containers": "cloud"}))
-    with pytest.raises(UserError, match="containers must be 'slot\\+node' or 'node'"):
+    with pytest.raises(FileError, match="'containers': input should be 'slot\\+node' or 'node'"):
         build(f"multilevel(platform={path})")
     path.write_text(yaml.safe_dump({"container": "node"}))
     with pytest.raises(FileError, match="containers"):

@@ -1,12 +1,13 @@
 """The trial without Spark: who takes part, what is refused, how results are judged and kept."""
 
 import re
+import signal
 from pathlib import Path
 
 import pytest
 
-from rheostat.cli import trial_report
-from rheostat.cli.contest import Contest, Result, contestant, read_result
+from rheostat.cli import trial, trial_report
+from rheostat.cli.contest import Contest, Contestant, Result, contestant, read_result
 from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.errors import FileError
 from tests.cli.commands import call, refused, refused_at_once
@@ -117,6 +118,19 @@ def test_the_report_shows_spread_bounds_and_who_did_not_run() -> None:
     assert "did not run: it died" in failed.line()
 
 
+def test_a_failed_repeat_of_one_who_ran_is_named() -> None:
+    results = [result("ours"), Result("ours", 2, failure="it died"), Result("ours", 3, failure="it died")]
+    report = trial_report.make(CONTEST, ["ours"], results)
+    assert report.failed() == ["ours did not run in repeat 2 and 3: it died"]
+
+
+def test_the_terminal_shows_every_measure(capsys: pytest.CaptureFixture[str]) -> None:
+    report = trial_report.make(CONTEST, ["ours"], [result("ours"), result("static-peak")])
+    report.show()
+    told = capsys.readouterr().out
+    assert all(header in told for header, _, _ in trial_report.COLUMNS)
+
+
 def test_who_takes_part() -> None:
     given = Bounds(2, 6)
     assert contestant("static-min").bounds(given) == Bounds(2, 2)
@@ -132,9 +146,16 @@ def test_results_are_kept(tmp_path: Path) -> None:
     made, path = result("ours"), tmp_path / "result.json"
     path.write_bytes(made.json())
     assert read_result(path) == made
-    path.write_text('{"contestant": 3}')
-    with pytest.raises(FileError, match="is no result of a trial; delete it"):
-        read_result(path)
+    for spoiled in ('{"contestant": 3}', '{"contestant": "x", "number": 1}', "{", ""):
+        path.write_text(spoiled)
+        with pytest.raises(FileError, match="is no result of a trial; delete it"):
+            read_result(path)
+
+
+def test_no_secret_is_kept() -> None:
+    given = {"spark.a.password": "hunter22", "spark.b": "seen"}
+    kept = Contest(**{**CONTEST.__dict__, "settings": given}).json()
+    assert "seen" in kept and "hunter22" not in kept and "password" not in kept
 
 
 @pytest.mark.parametrize(
@@ -207,3 +228,39 @@ def test_results_that_are_there_are_not_made_again(
         "![load, throughput, lag, instances and nodes over time](trial.png)"
         in Path("trial/trial.md").read_text()
     )
+
+
+def test_a_trial_goes_on_after_an_interrupted_run_and_keeps_one_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran: list[tuple[str, int]] = []
+
+    def run_one(_contest: Contest, one: Contestant, number: int, folder: Path, _say: object) -> Result:
+        ran.append((one.name, number))
+        folder.mkdir(parents=True)
+        (folder / "journal.sqlite").touch()
+        if len(ran) == 1:
+            signal.raise_signal(signal.SIGINT)
+        return Result(one.name, number, failure="it died") if len(ran) == 2 else result(one.name, number)
+
+    monkeypatch.setattr(trial, "run_one", run_one)
+    options = (*TRIAL, "-p", "ds2", "--peers", "static-peak")
+    assert call(*options) == 130
+    assert call(*options) == call(*options) == 0
+    assert ran == [("ds2", 1), ("ds2", 1), ("static-peak", 1)]
+    assert "ds2 did not run: it died" in capsys.readouterr().out
+    assert Path("trial/ds2/1/journal.sqlite").exists()
+
+
+def test_options_that_no_run_can_have_leave_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def run_one(_contest: Contest, one: Contestant, number: int, _folder: Path, _say: object) -> Result:
+        return Result(one.name, number, failure="no such broker", refused=True)
+
+    monkeypatch.setattr(trial, "run_one", run_one)
+    assert "no such broker" in refused(capsys, *TRIAL, "-p", "ds2")
+    assert list(Path("trial").iterdir()) == []

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -57,7 +57,7 @@ class CapacityDocument(Document):
 class PlatformDocument(Document):
     """What a node's containers are worth, as `rheostat bench platform` writes it."""
 
-    containers: str  # in the order in which to provision them
+    containers: Literal["slot+node", "node"]  # in the order in which to provision them
     node: str = ""  # the best arrangement
     cores: float = Field(default=1.0, gt=0)
     measured: list[CapacityDocument] = Field(default_factory=list)
@@ -68,13 +68,20 @@ def load_containers(path: Path) -> str:
     return parse(PlatformDocument, read_document(path), path).containers
 
 
-def load_map(path: Path) -> tuple[Level, ...]:
-    """Read a map file; its levels must rise."""
-    stated = parse(MapDocument, read_document(path), path).levels
-    for before, after in pairwise(stated):
+def read_map(path: Path) -> MapDocument:
+    """Read a map file; its levels must rise and speak of the same operators."""
+    stated = parse(MapDocument, read_document(path), path)
+    for before, after in pairwise(stated.levels):
         if after.load <= before.load:
             raise FileError(f"{path}: levels must rise: {after.load:g} comes after {before.load:g}")
-    return tuple(Level(level.load, level.parallelism, level.nodes) for level in stated)
+        if other := before.parallelism.keys() ^ after.parallelism.keys():
+            raise FileError(f"{path}: {min(other)!r} is not in every level's parallelism")
+    return stated
+
+
+def load_map(path: Path) -> tuple[Level, ...]:
+    """The levels of a map file."""
+    return tuple(Level(level.load, level.parallelism, level.nodes) for level in read_map(path).levels)
 
 
 def derive_level(

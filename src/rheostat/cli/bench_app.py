@@ -10,13 +10,14 @@ from typing import Annotated
 
 import typer
 
-from rheostat.analyze.levels import LevelDocument, MapDocument, load_containers
+from rheostat.analyze.levels import LevelDocument, MapDocument, load_containers, read_map
 from rheostat.cli import apps, console, results, run, settings, world
 from rheostat.cli.running import Order, check_script
 from rheostat.control.loop import Turn
 from rheostat.model.decision import Status
-from rheostat.model.documents import parse, read_document, write_document
+from rheostat.model.documents import write_document
 from rheostat.model.errors import RheostatError, UserError
+from rheostat.model.secrets import without_secrets
 from rheostat.policies.discovery import Discovery
 
 MOST_LEVELS = 1000
@@ -52,7 +53,9 @@ def _bench_app(
     min_health: Annotated[
         float, typer.Option("--min-health", min=0.01, max=1.0, help="Below, an operator is congested.")
     ] = 0.9,
+    kafka: run.KafkaOption = None,
     conf: settings.ConfOption = None,
+    conf_file: settings.ConfFileOption = None,
     seed: world.SeedOption = 0,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The map; else APP.map.yaml.")] = None,
 ) -> None:
@@ -65,7 +68,7 @@ def _bench_app(
     every = run.positive("--period", period, least=0.5)
     held = run.positive("--hold", hold, least=(LOOKS + 1) * every)  # none is taken at its end
     containers = load_containers(platform) if platform else "slot+node"
-    name, script, given = Path(app).stem, apps.find(app), settings.read(conf, None)
+    name, script, given = Path(app).stem, apps.find(app), settings.read(conf, conf_file)
     check_script(script)
     order = Order(
         name=name,
@@ -78,6 +81,7 @@ def _bench_app(
         kind=world.node_kind(node),
         bounds=world.bounds(nodes),
         trigger_seconds=trigger_seconds,
+        kafka=kafka,
         seed=seed,
         settings=given,
     )
@@ -88,7 +92,7 @@ def _bench_app(
         "partitions": str(partitions),
         "containers": containers,
         "health": f"{min_health:g}",
-        **given,
+        **without_secrets(given),
     }
     found = Discovered.open(out or Path(f"{name}.map.yaml"), name, made)
     loads = [load for load in asked if load > found.offered * (1 + 1e-9)]
@@ -129,7 +133,7 @@ class Discovered:
         if not path.exists():
             results.make_folder(path.parent)
             return cls(path, application, made, [])
-        stated = parse(MapDocument, read_document(path), path)
+        stated = read_map(path)
         if (stated.application, stated.made) != (application, made):
             raise UserError(f"{path} was made with other options: give another --out, or delete it")
         return cls(path, application, made, list(stated.levels))

@@ -7,12 +7,13 @@ from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from rheostat.analyze.flow import Count
 from rheostat.analyze.judging import Series
 from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.errors import FileError
+from rheostat.model.secrets import without_secrets
 from rheostat.workloads import parse_curve
 
 PEERS = ("static-min", "static-peak", "spark-dra", "spark-dra-quick")  # besides policies
@@ -58,7 +59,12 @@ class Contest:
 
     def json(self) -> str:
         """What makes it this contest and no other."""
-        own = replace(self, script=Path(self.script.name), kafka="yes" if self.kafka else None)
+        own = replace(
+            self,
+            script=Path(self.script.name),
+            kafka="yes" if self.kafka else None,
+            settings=without_secrets(self.settings),
+        )
         return _CONTEST.dump_json(own, indent=2).decode()
 
 
@@ -103,10 +109,14 @@ class Result:
     refused: bool = False  # as a mistake of the user's
 
     @property
+    def columns(self) -> tuple[list[float], ...]:
+        """What is known of every second."""
+        return self.load, self.throughput, self.lag, self.nodes, self.instances
+
+    @property
     def series(self) -> Series:
         """For judging and drawing."""
-        columns = (self.load, self.throughput, self.lag, self.nodes, self.instances)
-        return Series(1.0, *(np.array(column, dtype=np.float64) for column in columns))
+        return Series(1.0, *(np.array(column, dtype=np.float64) for column in self.columns))
 
     def line(self) -> str:
         """In a few words."""
@@ -129,8 +139,12 @@ _RESULT = TypeAdapter(Result)
 def read_result(path: Path) -> Result:
     """Read what a run left."""
     try:
-        return _RESULT.validate_json(path.read_bytes())
-    except (OSError, ValidationError):
+        result = _RESULT.validate_json(path.read_bytes())
+        seconds = {len(column) for column in result.columns}
+        if not result.failure and (len(seconds) > 1 or 0 in seconds):
+            raise ValueError
+        return result
+    except (OSError, ValueError):  # pydantic's own error is one
         raise FileError(f"{path}: is no result of a trial; delete it, and it is made again") from None
 
 

@@ -33,6 +33,10 @@ TriggerOption = Annotated[
     float | None, typer.Option("--trigger", help="Seconds between batches; else 3, in Real-Time Mode 5.")
 ]
 ModeOption = Annotated[str, typer.Option("--mode", "-m", help="microbatch or realtime.")]
+KafkaOption = Annotated[
+    str | None,
+    typer.Option("--kafka", help="HOST:PORT of a broker, for Spark's connector and for graphs."),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -77,10 +81,7 @@ def _run(
     changes: Annotated[
         int, typer.Option("--changes-per-hour", help="Most changes in an hour; 0: no limit.")
     ] = DEFAULT_CHANGES_PER_HOUR,
-    kafka: Annotated[
-        str | None,
-        typer.Option("--kafka", help="HOST:PORT of a broker, for Spark's connector and for graphs."),
-    ] = None,
+    kafka: KafkaOption = None,
     conf: settings.ConfOption = None,
     conf_file: settings.ConfFileOption = None,
     seconds: Annotated[

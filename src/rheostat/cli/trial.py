@@ -58,6 +58,7 @@ def _trial(
         typer.Option("--kafka", help="HOST:PORT of a broker: the load goes through a topic of it."),
     ] = None,
     conf: settings.ConfOption = None,
+    conf_file: settings.ConfFileOption = None,
     seed: world.SeedOption = 0,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for journals, report and plot.")] = Path(
         "trial"
@@ -88,7 +89,7 @@ def _trial(
         warm_up_seconds=warm_up,
         partitions=partitions,
         kafka=kafka,
-        settings=settings.read(conf, None),
+        settings=settings.read(conf, conf_file),
     )
     parse_curve(contest.load)
     tried = _named(policies)
@@ -133,26 +134,29 @@ def _prepare(out: Path, contest: Contest) -> None:
             raise UserError(f"{out} holds a trial with other options: choose another folder with --out")
     elif any(out.iterdir()):
         raise UserError(f"{out} is not empty and holds no trial: choose another folder with --out")
+    else:
+        about.write_text(contest.json())
 
 
 def _run(contest: Contest, one: Contestant, number: int, out: Path, place: str) -> None:
-    """Run a contestant, unless that was done."""
+    """Run a contestant, unless that was done: a run that failed is a result, too."""
     folder = out / one.folder / str(number)
-    if (folder / RESULT).exists() and not read_result(folder / RESULT).failure:
+    if (folder / RESULT).exists():
         return
     shutil.rmtree(folder, ignore_errors=True)
     with console.err.status("") as status:
         result = run_one(
             contest, one, number, folder, lambda text: status.update(f"{place}: {one.name}: {text}")
         )
-    if result.refused and not (out / ABOUT).exists():  # the first one: it is the options that are wrong
+    if result.refused and not any(out.glob(f"*/*/{RESULT}")):  # the first: it is the options that are wrong
         shutil.rmtree(out / one.folder, ignore_errors=True)
+        (out / ABOUT).unlink()
         raise UserError(result.failure)
-    (out / ABOUT).write_text(contest.json())
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RESULT).write_bytes(result.json())
     shutil.rmtree(folder / "checkpoint", ignore_errors=True)
-    console.out.print(f"{place:>9}  {one.name:<24} {result.line()}", soft_wrap=True)
+    again = f"; delete {folder} to try it again" if result.failure else ""
+    console.out.print(f"{place:>9}  {one.name:<24} {result.line()}{again}", soft_wrap=True)
 
 
 def _results(out: Path, names: list[str]) -> list[Result]:

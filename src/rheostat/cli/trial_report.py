@@ -32,7 +32,10 @@ COLUMNS: tuple[tuple[str, Callable[[Measures], float | None], str], ...] = (
     ("settling s", lambda m: m.settling_seconds, "{:.0f}"),
     ("overshoot", lambda m: m.overshoot, "{:.0%}"),
 )
-REPORT_ONLY = ("runs", "lag s", "settling s", "overshoot")  # a terminal has no room for them
+TABLES = (  # a terminal has no room for all of them side by side
+    ("runs", "degraded", "lag s", "p99 lag s", "settling s"),
+    ("node-seconds", "saved", "x oracle", "changes", "overshoot"),
+)
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class Report:
 
     contest: Contest
     measures: Mapping[str, Sequence[Measures]]  # of each contestant, by repeat
-    failures: Mapping[str, str]
+    failures: Sequence[Result]
     checks: Sequence[Check]
     series: Mapping[str, Series]  # of the first repeat, as they are drawn
 
@@ -99,18 +102,27 @@ class Report:
 
     def failed(self) -> list[str]:
         """Who did not run, and why, a line each."""
-        return [f"{name} did not run: {why}" for name, why in self.failures.items()]
+        repeats: dict[tuple[str, str], list[str]] = {}
+        for one in self.failures:
+            repeats.setdefault((one.contestant, one.failure), []).append(str(one.number))
+        lines = []
+        for (name, why), numbers in repeats.items():
+            some = f" in repeat {' and '.join(numbers)}" if name in self.measures else ""
+            lines.append(f"{name} did not run{some}: {why}")
+        return lines
 
     def show(self) -> None:
         """Print it."""
         headers = ["", "runs", *(header for header, _, _ in COLUMNS)]
-        shown = [index for index, header in enumerate(headers) if header not in REPORT_ONLY]
-        table = console.table(self.title, *(headers[index] for index in shown))
-        table.columns[0].min_width = 15
-        for row in self.rows():
-            table.add_row(*(row[index] for index in shown))
-        console.out.print()
-        console.out.print(table)
+        console.out.print(f"\n{self.title}", style="bold", soft_wrap=True)
+        for names in TABLES:
+            shown = [headers.index(name) for name in ("", *names)]
+            table = console.table("", *(headers[index] for index in shown))
+            table.columns[0].min_width = 15
+            for row in self.rows():
+                table.add_row(*(row[index] for index in shown))
+            console.out.print()
+            console.out.print(table)
         for line in self.failed():
             console.out.print(line, soft_wrap=True)
         bounds = console.table("Bounds", "policy", "what", "found", "bound", "", text=2)
@@ -164,7 +176,7 @@ def make(contest: Contest, tried: Sequence[str], results: Sequence[Result]) -> R
     return Report(
         contest,
         measures,
-        {one.contestant: one.failure for one in results if one.failure},
+        [one for one in results if one.failure],
         [check for name in tried for check in _checks(contest, name, ran, names)],
         {name: first[name] for name in names if name in first},
     )

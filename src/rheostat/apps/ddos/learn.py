@@ -69,7 +69,11 @@ def main() -> None:
     asked = parser.parse_args()
     if not LEAST_MINUTES <= asked.minutes <= MOST_MINUTES:
         parser.error(f"--minutes must be from {LEAST_MINUTES} to {MOST_MINUTES:,}, not {asked.minutes:,}")
-    spark = SparkSession.builder.appName("ddos: learn").getOrCreate()
+    if not asked.out.parent.is_dir() or asked.out.is_dir():
+        parser.error(f"--out {asked.out}: name a file in a folder that is there")
+    local = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    builder = SparkSession.builder.appName("ddos: learn").config(map={**local, "spark.ui.enabled": "false"})
+    spark = builder.getOrCreate()
     normal = Traffic(asked.seed, attacks=False)
     model = learn(periods(spark, normal, asked.minutes))
     model.save(asked.out)
