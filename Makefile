@@ -13,8 +13,7 @@ compare: $(READY)
 
 test: java
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
-	@$(BIN)/mypy
-	@$(BIN)/lint-imports
+	@$(BIN)/python -m tests.jvm & $(BIN)/mypy && $(BIN)/lint-imports; checked=$$?; wait; exit $$checked
 	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 15
 
 java: $(READY)

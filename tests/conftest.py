@@ -20,6 +20,33 @@ TESTS = Path(__file__).parent
 ON_SPARK = (TESTS / "apps", TESTS / "chaos", TESTS / "contracts" / "test_engine.py", TESTS / "spark")
 
 
+# From the longest file on, so that the two processes of `make test` end together; all others come after them.
+LONGEST_FIRST = (
+    "contracts/test_engine.py",
+    "spark/test_run_command.py",
+    "chaos/test_chaos.py",
+    "spark/test_graph.py",
+    "spark/test_bad_days.py",
+    "spark/test_trial.py",
+    "spark/test_rescale.py",
+    "spark/test_state_spread.py",
+    "spark/test_microbatch.py",
+    "chaos/test_healing.py",
+    "apps/test_results.py",
+    "spark/test_warm.py",
+    "spark/test_security.py",
+    "spark/test_realtime.py",
+    "spark/test_kafka.py",
+    "spark/test_demo.py",
+    "spark/test_local_provider.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {TESTS / name: place for place, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if _on_spark(item.path):

@@ -72,3 +72,7 @@ def _train(archive: Path) -> None:
     )
     assert done.returncode == 0 and new.exists(), f"no archive was written: {done.stderr[-2000:]}"
     new.replace(archive)
+
+
+if __name__ == "__main__":  # beside something that needs one core
+    quicken()

@@ -86,6 +86,7 @@ class Arena:
         arguments = (brokers.servers, topic, str(place / "sink"), str(place), str(ROUNDS))
         self.run = StepController(place, *arguments, options=options)
         self.sender = Sender(brokers.servers, topic, ROWS_PER_SECOND)
+        self.frozen_seconds = FROZEN_SECONDS
         self.wished = {"nodes": 1, "work": 2, "total": 2}
         self.again_seconds = AGAIN_SECONDS  # more on a machine so busy that the start took long
 
@@ -230,17 +231,21 @@ class Arena:
         node = self._draw.choice(self._found(WORKER)).pid
         _send(signal.SIGSTOP, node)
         yield
-        time.sleep(FROZEN_SECONDS)
+        time.sleep(self.frozen_seconds)
         _send(signal.SIGCONT, node)
 
     def _fill(self) -> Iterator[None]:
         def controllers() -> list[int]:
             return [self.run.process.pid] if self.run.process else []
 
+        def warnings() -> int:
+            return self.run.err.count("turns are kept in memory")
+
+        before = warnings()
         self.disk.fill(controllers, 8192)
         yield
         with contextlib.suppress(AssertionError):
-            eventually(lambda: "turns are kept in memory" in self.run.err, seconds=FULL_SECONDS)
+            eventually(lambda: warnings() > before, seconds=FULL_SECONDS)
         self.disk.free(controllers)
 
     def _found(self, what: str) -> list[psutil.Process]:

@@ -25,6 +25,7 @@ def test_after_every_fault_it_runs_again_and_no_row_is_lost_or_doubled(
     attacks = short(SEED)
     assert len(attacks) == 12 and {attack.fault for attack in attacks} == set(FAULTS)
     with brokers(tmp_path / "broker") as broker, arena(tmp_path, SEED, broker) as under:
+        under.frozen_seconds = 12.0  # longer than an executor's heartbeats are apart
         for attack in attacks:
             survived = under.attack(attack)
             with capsys.disabled():

@@ -92,7 +92,7 @@ def start(
         kind=NodeKind(cores=0.7, slots=2, memory_mb=1024.0),
         nodes=SMALL.nodes,
     ) as engine:
-        engine.clock.sleep(15)  # the first batches are cold
+        engine.clock.sleep(5)  # the first batches are cold, and the first test only looks at times
         yield lambda: on_spark(engine)
 
 
@@ -128,8 +128,9 @@ def test_an_observation_names_every_operator_and_node_and_states_the_load(starte
 
 def test_rows_and_cpu_of_every_operator_are_those_that_flowed(started: Started) -> None:
     engine, clock = started.engine, started.clock
-    clock.sleep(started.span)
-    engine.observe()  # the first window still fills the pipeline
+    if started.exact:
+        clock.sleep(started.span)
+        engine.observe()  # the first window still fills the pipeline
     span = 10 * started.span if started.exact else started.span
     clock.sleep(span)
     seen = engine.observe().operators
@@ -156,7 +157,17 @@ def test_a_plan_that_changes_nothing_takes_no_time_and_leaves_the_window_alone(s
     assert engine.observe().start == pytest.approx(began, abs=1)
 
 
-def test_applying_a_plan_reaches_its_target_and_says_how_long_it_took(started: Started) -> None:
+def test_the_window_after_a_change_does_not_mix_two_configurations(started: Started) -> None:
+    engine, clock = started.engine, started.clock
+    clock.sleep(started.span / 2)
+    outcome = engine.apply(plan(engine, replace(SMALL, parallelism={"in": 1, "work": 2, "out": 1})))
+    clock.sleep(started.span)
+    seen = engine.observe()
+    assert seen.start == outcome.finished_at
+    assert seen.operators["work"].parallelism == 2
+
+
+def test_scaling_out_and_back_in_reaches_its_targets_and_loses_and_doubles_no_row(started: Started) -> None:
     engine, clock = started.engine, started.clock
     began = clock.now()
     outcome = engine.apply(plan(engine, LARGE))
@@ -169,21 +180,7 @@ def test_applying_a_plan_reaches_its_target_and_says_how_long_it_took(started: S
     seen = engine.observe()
     assert {name: seen.operators[name].parallelism for name in seen.operators} == LARGE.parallelism
     assert len(seen.nodes) == 3
-
-
-def test_the_window_after_a_change_does_not_mix_two_configurations(started: Started) -> None:
-    engine, clock = started.engine, started.clock
-    clock.sleep(started.span / 2)
-    outcome = engine.apply(plan(engine, replace(SMALL, parallelism={"in": 1, "work": 2, "out": 1})))
-    clock.sleep(started.span)
-    seen = engine.observe()
-    assert seen.start == outcome.finished_at
-    assert seen.operators["work"].parallelism == 2
-
-
-def test_scaling_out_and_back_in_loses_and_doubles_no_row(started: Started) -> None:
-    engine, clock = started.engine, started.clock
-    for target in (LARGE, SMALL, replace(SMALL, parallelism={"in": 1, "work": 2, "out": 1})):
+    for target in (SMALL, replace(SMALL, parallelism={"in": 1, "work": 2, "out": 1})):
         clock.sleep(started.span / 2)
         outcome = engine.apply(plan(engine, target))
         assert outcome.status is Status.APPLIED, outcome.reason

@@ -10,6 +10,7 @@ from rheostat.engines.spark.engine import SparkEngine
 from rheostat.engines.spark.link import Link
 from rheostat.engines.spark.machines import LocalMachines
 from rheostat.engines.spark.spec import Spec
+from rheostat.engines.spark.warm import BUDGET
 from rheostat.infrastructure.kafka import connector_jars
 from rheostat.infrastructure.local import LocalProvider
 from rheostat.model.configuration import Configuration, NodeKind
@@ -59,7 +60,11 @@ def application(
             executor_memory_mb=512,
             trigger_seconds=trigger_seconds,
             kafka=kafka,
-            settings={**({"spark.jars": ",".join(map(str, connector_jars()))} if kafka else {}), **settings},
+            settings={
+                BUDGET: "0.5",
+                **({"spark.jars": ",".join(map(str, connector_jars()))} if kafka else {}),
+                **settings,
+            },
         )
         engine = SparkEngine(start(spec), machines, clock, began_at, start)
         engine.begin(Configuration(dict(parallelism), nodes * kind.executors, nodes))

@@ -22,7 +22,7 @@ def counting(cluster: LocalProvider, tmp_path_factory: pytest.TempPathFactory) -
     with application(
         cluster, folder, "totals", *arguments, parallelism=start, mode="realtime", kind=KIND
     ) as engine:
-        observe_batches(engine, 2)
+        observe_batches(engine, 1)
         yield engine
 
 

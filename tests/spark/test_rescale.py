@@ -4,10 +4,12 @@ import json
 import os
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from rheostat.engines.spark.engine import SparkEngine
 from rheostat.infrastructure.local import LocalProvider
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
@@ -16,21 +18,6 @@ from .support import application, observe_batches, plan
 
 KIND = NodeKind(cores=2.0, slots=4, memory_mb=1024.0)
 KEYS = 50
-
-
-def test_totals_in_state_equal_an_uninterrupted_run(cluster: LocalProvider, tmp_path: Path) -> None:
-    start = {"in": 1, "key": 2, "total": 2}
-    arguments = ("200", "microbatch", "count", str(tmp_path / "totals"))
-    with application(cluster, tmp_path, "totals", *arguments, parallelism=start, kind=KIND) as engine:
-        observe_batches(engine, 3)
-        for count in (4, 1, 3):
-            outcome = engine.apply(plan(engine, total=count))
-            assert outcome.status is Status.APPLIED
-            assert 0 < outcome.pause_seconds < 60
-            seen = observe_batches(engine, 2)
-            assert seen.operators["total"].parallelism == count
-            assert seen.application.state_rows is not None
-    check_totals(tmp_path / "totals")
 
 
 def check_totals(folder: Path) -> int:
@@ -48,35 +35,61 @@ def check_totals(folder: Path) -> int:
     return rows
 
 
-def test_a_driver_killed_while_it_rewrites_state_resumes_without_loss(
-    cluster: LocalProvider, tmp_path: Path
-) -> None:
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("rescaled")
+
+
+@pytest.fixture(scope="module")
+def totals(cluster: LocalProvider, place: Path) -> Iterator[SparkEngine]:
+    """An application that the tests hand to each other."""
     start = {"in": 1, "key": 2, "total": 2}
-    arguments = ("200", "microbatch", "count", str(tmp_path / "totals"))
-    with application(cluster, tmp_path, "totals", *arguments, parallelism=start, kind=KIND) as engine:
-        observe_batches(engine, 3)
-        offsets, commits = (tmp_path / "checkpoint" / log for log in ("offsets", "commits"))
-        child = os.fork()
-        if child == 0:  # kill the driver at the moment when the rewrite is begun but not committed
-            until = time.monotonic() + 60
-            while time.monotonic() < until:
-                begun, done = (
-                    max(int(f.name) for f in log.iterdir() if f.name.isdigit()) for log in (offsets, commits)
-                )
-                if begun > done and _partitions(offsets / str(begun)) == 4:
-                    os.killpg(engine.monitor.link.pid, signal.SIGKILL)
-                    os._exit(0)
-            os._exit(1)
-        outcome = engine.apply(plan(engine, total=4))
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, "the rewrite was never seen"
-        assert outcome.status is Status.FAILED
-        seen = observe_batches(engine, 2)
-        assert seen.operators["total"].parallelism == 2
-        assert any("starts again" in event.text for event in seen.events) or engine.monitor.recent
-        again = engine.apply(plan(engine, total=4))
-        assert again.status is Status.APPLIED, again.reason
+    arguments = ("200", "microbatch", "count", str(place / "totals"))
+    with application(cluster, place, "totals", *arguments, parallelism=start, kind=KIND) as engine:
         observe_batches(engine, 2)
-    check_totals(tmp_path / "totals")
+        yield engine
+
+
+@pytest.mark.parametrize("count", [4, 1])
+def test_state_is_rewritten_for_more_and_for_fewer_instances(totals: SparkEngine, count: int) -> None:
+    outcome = totals.apply(plan(totals, total=count))
+    assert outcome.status is Status.APPLIED
+    assert 0 < outcome.pause_seconds < 60
+    seen = observe_batches(totals, 2)
+    assert seen.operators["total"].parallelism == count
+    assert seen.application.state_rows is not None
+
+
+def test_a_driver_killed_while_it_rewrites_state_resumes_as_it_was(totals: SparkEngine, place: Path) -> None:
+    before = totals.configuration.parallelism["total"]
+    offsets, commits = (place / "checkpoint" / log for log in ("offsets", "commits"))
+    child = os.fork()
+    if child == 0:  # kill the driver at the moment when the rewrite is begun but not committed
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            begun, done = (
+                max(int(f.name) for f in log.iterdir() if f.name.isdigit()) for log in (offsets, commits)
+            )
+            if begun > done and _partitions(offsets / str(begun)) == 3:
+                os.killpg(totals.monitor.link.pid, signal.SIGKILL)
+                os._exit(0)
+        os._exit(1)
+    outcome = totals.apply(plan(totals, total=3))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, "the rewrite was never seen"
+    assert outcome.status is Status.FAILED
+    seen = observe_batches(totals, 2)
+    assert seen.operators["total"].parallelism == before
+    assert any("starts again" in event.text for event in seen.events) or totals.monitor.recent
+    again = totals.apply(plan(totals, total=3))
+    assert again.status is Status.APPLIED, again.reason
+    observe_batches(totals, 2)
+
+
+def test_after_all_that_the_totals_are_those_of_a_run_that_never_stopped(
+    totals: SparkEngine, place: Path
+) -> None:
+    totals.monitor.link.stop()
+    assert check_totals(place / "totals") > 0
 
 
 def _partitions(entry: Path) -> int:

@@ -34,6 +34,7 @@ SETTINGS = {
     "spark.rheostat.kafka.sasl.jaas.config": f'x.PlainLoginModule required password="{MARK}4-of-kafka";',
 }
 Process = Popen[str]
+MASTER = re.compile(r"spark://127\.0\.0\.1:\d+$")
 LOOPBACK = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
 STRANGER = """
 import sys
@@ -59,19 +60,10 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
         yield run.start()
 
 
-def test_an_application_that_knows_the_secret_runs(guarded: Controller) -> None:
-    assert guarded.wait_for_turns(2).observation.application.batches
-
-
-def test_executors_get_the_secret_in_their_environment(guarded: Controller) -> None:
-    given = {environment.get("_SPARK_AUTH_SECRET") for environment in guarded.executors()}
-    assert given == {SETTINGS["spark.authenticate.secret"]}
-
-
 @pytest.fixture(scope="module")
 def strangers(guarded: Controller, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Process]]:
     """Applications with no secret and with a wrong one; Spark tries for a minute, so other tests go on."""
-    [url] = {url for line in _commands(guarded) for url in re.findall(r"spark://127\.0\.0\.1:\d+$", line)}
+    [url] = eventually(lambda: {url for line in _commands(guarded) for url in MASTER.findall(line)})
     script = tmp_path_factory.mktemp("stranger") / "stranger.py"
     script.write_text(STRANGER)
     started = [
@@ -86,6 +78,15 @@ def strangers(guarded: Controller, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def test_strangers_knock(guarded: Controller, strangers: list[Process]) -> None:
     assert [stranger.poll() for stranger in strangers] == [None, None]
+
+
+def test_an_application_that_knows_the_secret_runs(guarded: Controller) -> None:
+    assert guarded.wait_for_turns(2).observation.application.batches
+
+
+def test_executors_get_the_secret_in_their_environment(guarded: Controller) -> None:
+    given = {environment.get("_SPARK_AUTH_SECRET") for environment in guarded.executors()}
+    assert given == {SETTINGS["spark.authenticate.secret"]}
 
 
 def test_a_node_that_is_added_knows_the_secret(guarded: Controller) -> None:

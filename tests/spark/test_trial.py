@@ -49,8 +49,8 @@ def test_an_application_is_benchmarked_level_by_level(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    levels = ("--from", "10", "--to", "20", "--step", "10", "--hold", "16", "--period", "4")
-    patient = ("--trigger", "4", "--min-health", "0.5")  # the machine may be busy
+    levels = ("--from", "10", "--to", "20", "--step", "10", "--hold", "12", "--period", "3")
+    patient = ("--trigger", "3", "--min-health", "0.5")  # the machine may be busy
     node = ("--node", "cores=1,slots=2,memory_mb=1024", "--nodes", "1:1", "--partitions", "2")
     assert call("bench", "app", "linear", *levels, *patient, *node) == 0
     told = capsys.readouterr().out
