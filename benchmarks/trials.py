@@ -104,6 +104,9 @@ def run(arguments: list[str], until: float) -> int:
         process.wait(max(1.0, until - time.monotonic()) if until < float("inf") else None)
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGINT)
+    except SystemExit:
+        process.terminate()
+        raise
     finally:
         code = process.wait()
     return code
@@ -142,6 +145,7 @@ def main() -> int:
         for name, options in trials(SERVERS):
             print("\n".join(commands(SERVERS, name, options, asked.folder / name)))
         return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     until = time.monotonic() + 60 * asked.minutes
     with kafka.running(asked.folder / "broker") as broker:
         for name, options, peers, repeat in rounds(broker.servers):

@@ -13,14 +13,14 @@ from rheostat.control.reading import JournalReader
 from rheostat.model.configuration import Bounds, NodeKind
 from tests.cli.commands import call
 
-LOAD = 150.0  # rows/s of 5.4 ms each: more than one node of half a core can do
+LOAD, SECONDS = 110.0, 30  # rows/s of 5.4 ms each: more than one node of half a core can do
 
 
 def test_sparks_dynamic_allocation_scales_by_itself_and_is_measured(tmp_path: Path) -> None:
     contest = Contest(
         app="linear",
         script=apps.find("linear"),
-        curve=f"constant:rate={LOAD:g}:duration=40",
+        curve=f"constant:rate={LOAD:g}:duration={SECONDS}",
         seed=0,
         nodes=Bounds(1, 2),
         node=NodeKind(cores=0.5, slots=2, memory_mb=1024),
@@ -36,9 +36,9 @@ def test_sparks_dynamic_allocation_scales_by_itself_and_is_measured(tmp_path: Pa
     assert result.failure == ""
     assert (result.nodes[0], max(result.nodes)) == (1, 2)  # Spark asked for another executor, nobody else did
     assert result.changes == 1
-    assert sum(result.load) == pytest.approx(40 * LOAD, rel=0.01)
-    assert 10 * LOAD < sum(result.throughput) <= 40 * LOAD
-    assert 2.0 <= max(result.lag) < 40  # no row is done before its trigger
+    assert sum(result.load) == pytest.approx(SECONDS * LOAD, rel=0.01)
+    assert SECONDS / 4 * LOAD < sum(result.throughput) <= SECONDS * LOAD
+    assert 2.0 <= max(result.lag) < SECONDS  # no row is done before its trigger
     assert any("s left, 2 nodes" in text for text in said)
     with JournalReader(tmp_path / "run" / "journal.sqlite") as journal:
         assert journal.facts()["policy"] == "spark-dra"
