@@ -1,7 +1,8 @@
 """`rheostat bench app`: which configuration serves which load (P0, Algorithms 1 and 2)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -12,8 +13,10 @@ import typer
 
 from rheostat.analyze.levels import LevelDocument, MapDocument, load_containers, read_map
 from rheostat.cli import apps, console, results, run, settings, world
+from rheostat.cli.kafka import delete_links
 from rheostat.cli.running import Order, check_script
 from rheostat.control.loop import Turn
+from rheostat.engines.spark.spec import SPEC
 from rheostat.model.decision import Status
 from rheostat.model.documents import write_document
 from rheostat.model.errors import RheostatError, UserError
@@ -183,7 +186,7 @@ def _climb(found: Discovered, loads: Sequence[float], held: float, order: Order)
         own = (f"trace:path={trace}", *order.arguments)
         order = replace(order, policy=policy, folder=Path(folder) / "run", arguments=own)
         seconds = held * (len(loads) + 1)
-        with run.interruptible() as ending, run.watched(order, seconds) as watching:
+        with run.interruptible() as ending, _no_links_left(order), run.watched(order, seconds) as watching:
             running, began = watching.running, watching.running.clock.now()
             for number, load in enumerate(loads, 1):
                 turns = list[Turn]()
@@ -193,6 +196,16 @@ def _climb(found: Discovered, loads: Sequence[float], held: float, order: Order)
                 found.add(judged(load, turns, order))
                 console.out.print(f"{load:,.0f} rows/s: {_words(found.levels[-1])}", soft_wrap=True)
     return ending.code
+
+
+@contextmanager
+def _no_links_left(order: Order) -> Iterator[None]:
+    """The topics that link the queries of a graph go with the run, whose folder is not kept."""
+    try:
+        yield
+    finally:
+        if order.kafka and (order.folder / SPEC).exists():
+            delete_links(order.folder)
 
 
 def rising(loads: Sequence[float], held: float) -> str:

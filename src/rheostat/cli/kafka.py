@@ -108,6 +108,12 @@ def clean(
     run: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of a run that has ended.")],
 ) -> None:
     """Delete the topics that linked the queries of a run."""
+    found = delete_links(run)
+    print(f"deleted {console.count(found, 'topic')}; its checkpoint counts their rows: begin a new one")
+
+
+def delete_links(run: Path) -> int:
+    """Delete the topics that linked the queries of a run; says how many there were."""
     try:
         spec = Spec.read(run / SPEC)
     except (OSError, ValueError):
@@ -117,7 +123,7 @@ def clean(
     must_answer(spec.kafka)
     found = [name for name in kafka.topics(spec.kafka) if name.startswith(spec.topic_prefix)]
     kafka.delete_topics(spec.kafka, found)
-    print(f"deleted {console.count(len(found), 'topic')}; its checkpoint counts their rows: begin a new one")
+    return len(found)
 
 
 @commands.command(epilog="Example: rheostat kafka fetch")
