@@ -3,13 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo compare test bench clean java
+.PHONY: demo compare ddos-map test bench clean java
 demo: java
 	@$(BIN)/rheostat demo
 
 compare: $(READY)
 	@$(BIN)/rheostat compare --topology wordcount --curve day --out comparison \
 		--policies static,threshold,occupancy,joint,ds2,multilevel,e2df,elysium,autoscale
+
+ddos-map: java
+	@$(BIN)/python benchmarks/ddos_map.py
 
 test: java
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
@@ -33,4 +36,4 @@ $(READY): pyproject.toml
 	@touch $(READY)
 
 clean:
-	rm -rf .venv demo comparison trial platform .rheostat build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv demo comparison trial platform ddos.map.yaml .rheostat build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -6,10 +6,11 @@ Streaming adds what a batch costs.
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from tests.apps.chains import chains
+from tests.apps.frames import last_frames
 
 from rheostat.apps.comd import app as comd
 from rheostat.apps.ddos import app as ddos
@@ -27,7 +28,10 @@ APPS: Mapping[str, tuple[Callable[[Input], Application], int]] = {  # and how ma
     "sentiment": (sentiment.build, 500_000),
     "ddos": (ddos.build, 500_000),
     "comd": (comd.build, 60),
-    "linear": (lambda given: modelled(find_topology("linear"), given), 1_000),
+    **{
+        name: (partial(modelled, find_topology(name)), 1_000)
+        for name in ("linear", "star", "diamond", "topology10")
+    },
 }
 
 
@@ -42,16 +46,20 @@ class Range(Input):
 
 
 def run(spark: SparkSession, app: Application) -> float:
-    """Run its chains one after the other, as batches; returns the seconds."""
+    """Run its queries one after the other, as batches; returns the seconds."""
     began = time.monotonic()
-    for _, rows in chains(app, spark):
+    for rows in last_frames(app, spark).values():
         rows.write.format("noop").mode("overwrite").save()
-    return time.monotonic() - began
+    seconds = time.monotonic() - began
+    spark.catalog.clearCache()
+    return seconds
 
 
 def main() -> None:
     """Warm up, then measure each."""
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
     spark = builder.config("spark.sql.shuffle.partitions", "1").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     print("  application    rows/s per core")

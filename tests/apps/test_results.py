@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from rheostat.apps.comd import app as comd
 from rheostat.apps.comd.crystal import Crystal
@@ -33,7 +32,7 @@ from rheostat.engines.spark.application import Application
 from rheostat.model.topology import Topology
 from rheostat.model.topology_file import find_topology
 
-from .chains import chains
+from .frames import frames, last_frames
 
 ROWS, PER_SECOND, BATCHES = 600, 10, 4
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
@@ -87,7 +86,7 @@ def time_of(number: int) -> datetime:
 
 def stream(spark: SparkSession, app: Application, checkpoints: Path) -> None:
     """Run each chain of an application to the end of its files."""
-    for last, rows in chains(app, spark):
+    for last, rows in last_frames(app, spark).items():
         sink, write = app.sinks[last]
         writer = write(rows).option("checkpointLocation", str(checkpoints / sink))
         writer.trigger(availableNow=True).start().awaitTermination()
@@ -254,18 +253,7 @@ def test_rows_of_a_modelled_topology_take_its_streams_in_their_shares(
 ) -> None:
     topology = cheap(find_topology(name))
     app = modelled(topology, Range())
-    frames: dict[str, DataFrame] = {}
-    for step in app.steps.values():
-        if step.load is not None:
-            frames[step.name] = step.load(spark)
-            continue
-        assert step.transform is not None
-        taken = [frames[up].where(F.expr(condition or "true")) for up, condition in step.inputs.items()]
-        merged = taken[0]
-        for other in taken[1:]:
-            merged = merged.unionByName(other)
-        frames[step.name] = step.transform(merged).persist()
-    found = {step: frames[step].count() for step in app.steps}
+    found = {name: rows.count() for name, rows in frames(app, spark).items()}
     load = {source: topology.operator(source).load or 1.0 for source in topology.sources}
     for operator in topology.order:
         if operator in load:
@@ -285,7 +273,7 @@ def test_operators_that_wait_take_their_costs(spark: SparkSession) -> None:
         def numbers(self, spark: SparkSession) -> DataFrame:
             return spark.range(0, 100, 1, 1).withColumnRenamed("id", "value")
 
-    [(_, rows)] = chains(modelled(find_topology("linear"), Few(wait=2)), spark)
+    [rows] = last_frames(modelled(find_topology("linear"), Few(wait=2)), spark).values()
     rows.collect()  # planned and compiled
     began = time.monotonic()
     assert {row["value"] for row in rows.collect()} == set(range(100))

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,13 @@ def test_rheostat_alone_prints_its_help_and_every_command(capsys: pytest.Capture
 def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("--version") == 0
     assert capsys.readouterr().out.strip() == __version__
+
+
+def test_a_look_at_a_run_does_not_wait_for_libraries_that_it_does_not_need() -> None:
+    look = "import sys; from rheostat.cli.main import run\ntry: run(['status', '--help'])"
+    seen = f"{look}\nfinally: print({{'scipy', 'matplotlib', 'confluent_kafka'}} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", seen], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
 
 
 @pytest.mark.parametrize(

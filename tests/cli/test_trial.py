@@ -2,6 +2,7 @@
 
 import re
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,14 @@ def test_each_bound_can_be_missed() -> None:
     )
     assert [check.kept for check in found.values()] == [False] * 5
     assert found["throughput degradation"].cells[-1] == "RED"
+
+
+def test_a_peer_that_began_behind_is_also_judged_from_when_it_had_caught_up() -> None:
+    behind = replace(result("spark-dra", lag=2.0), lag=[30.0] * 10 + [2.0] * 90)
+    found = checks(result("ours"), result("static-peak"), behind)
+    assert found["p99 lag to spark-dra's"].kept
+    later = found["the same, from when spark-dra had caught up with its start"]
+    assert (later.found, later.kept) == (2.5, False)
 
 
 def test_ratios_are_taken_within_a_repeat_and_the_median_counts() -> None:

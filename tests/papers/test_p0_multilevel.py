@@ -1,7 +1,9 @@
 """P0, section 5.2: the DDoS application on a ramp of 0 to 16,000 tuples/s and back, in steps of 2,000."""
 
+from pathlib import Path
+
 from rheostat.analyze.execution import Storm
-from rheostat.analyze.levels import derive_level
+from rheostat.analyze.levels import derive_level, load_map
 from rheostat.analyze.rates import visits
 from rheostat.engines.simulator.comparison import Run
 from rheostat.model.configuration import Bounds
@@ -53,6 +55,12 @@ def test_the_learned_levels_are_those_of_table_1_but_for_one_boundary() -> None:
         14_000: (2, 3),
         16_000: (2, 4),
     }
+
+
+def test_the_map_that_was_found_on_spark_needs_the_papers_machines_at_most() -> None:
+    levels = load_map(Path(__file__).parents[2] / "examples" / "maps" / "ddos.yaml")
+    assert [level.nodes for level in levels] == [1, 2]
+    assert levels[-1].load > 14_000
 
 
 def test_acting_ahead_of_the_schedule_halves_the_degradation_of_reacting() -> None:

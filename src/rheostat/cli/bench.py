@@ -5,12 +5,12 @@ import typer
 from rheostat.cli import bench_app, bench_platform
 
 bench = typer.Typer(help="Measure what a node's containers are worth, and what an application needs (P0).")
+bench_platform.register(bench)
+bench_app.register(bench)
 
 
 def register(app: typer.Typer) -> None:
     """Add the `bench` commands."""
-    bench_platform.register(bench)
-    bench_app.register(bench)
     app.add_typer(bench, name="bench")
 
 

@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 
@@ -13,31 +14,7 @@ from rheostat import __version__
 from rheostat.cli import console
 from rheostat.model.errors import RheostatError, UserError
 
-app = typer.Typer(
-    name="rheostat",
-    help="Keeps Apache Spark streaming applications exactly as large as their load needs.",
-    add_completion=False,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-)
-
-
-@app.callback(
-    invoke_without_command=True,
-    epilog="Example: rheostat compare -t wordcount -c day -p static,elysium; "
-    "`rheostat COMMAND --help` explains a command.",
-)
-def _main(
-    context: typer.Context,
-    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
-) -> None:
-    if version:
-        typer.echo(__version__)
-    elif context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
-for _part in (
+COMMANDS = (  # each is a module of that name
     "topology",
     "allocate",
     "policies",
@@ -54,8 +31,37 @@ for _part in (
     "doctor",
     "status",
     "explain",
-):
-    import_module(f"rheostat.cli.{_part}").register(app)
+)
+
+
+def _main(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+) -> None:
+    if version:
+        typer.echo(__version__)
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def application(arguments: Sequence[str]) -> typer.Typer:
+    """The command line; of a known command only its own module is loaded, as some need slow libraries."""
+    app = typer.Typer(
+        name="rheostat",
+        help="Keeps Apache Spark streaming applications exactly as large as their load needs.",
+        add_completion=False,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+    )
+    app.callback(
+        invoke_without_command=True,
+        epilog="Example: rheostat compare -t wordcount -c day -p static,elysium; "
+        "`rheostat COMMAND --help` explains a command.",
+    )(_main)
+    asked = arguments[0] if arguments else ""
+    for name in [asked] if asked in COMMANDS else COMMANDS:
+        import_module(f"rheostat.cli.{name}").register(app)
+    return app
 
 
 def run(arguments: list[str] | None = None) -> None:
@@ -63,7 +69,8 @@ def run(arguments: list[str] | None = None) -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # an old terminal gets question marks
     try:
-        status = app(args=arguments, standalone_mode=False)
+        given = sys.argv[1:] if arguments is None else arguments
+        status = application(given)(args=given, standalone_mode=False)
         sys.stdout.flush()
     except TyperException as error:
         console.fail(f"{error.format_message().rstrip('.')}. See --help.")

@@ -222,9 +222,15 @@ def _checks(
     runs = {(one.contestant, one.number): one for one in results}
     own = [one for one in results if one.contestant == name]
 
+    def pairs(peer: str) -> list[tuple[Result, Result]]:
+        return [(one, runs[peer, one.number]) for one in own if (peer, one.number) in runs]
+
     def ratios(peer: str, of: Callable[[Result], float]) -> list[float]:
-        both = [(one, runs[peer, one.number]) for one in own if (peer, one.number) in runs]
-        return [of(one) / (of(other) or math.nan) for one, other in both]
+        return [of(one) / (of(other) or math.nan) for one, other in pairs(peer)]
+
+    def later_lags(peer: str) -> list[float]:
+        from_then = [(one, other, _caught_up(other, contest)) for one, other in pairs(peer)]
+        return [_p99(one, then) / (_p99(other, then) or math.nan) for one, other, then in from_then]
 
     def fewer_nodes(peer: str) -> list[float]:
         return [1 - ratio for ratio in ratios(peer, lambda one: sum(one.nodes))]
@@ -258,12 +264,23 @@ def _checks(
             ),
             Check(name, f"p99 lag to {ALLOCATION}'s", ratios(ALLOCATION, _p99), LAG_TO_ALLOCATION, "{:.2f}"),
         ]
+    if any(_caught_up(one, contest) for one in results if one.contestant == ALLOCATION):
+        what = f"the same, from when {ALLOCATION} had caught up with its start"
+        checks.append(Check(name, what, later_lags(ALLOCATION), LAG_TO_ALLOCATION, "{:.2f}"))
     degraded = [_measures(contest, one, np.zeros_like).throughput_degradation for one in own]
     return [*checks, Check(name, "throughput degradation", degraded, DEGRADED, "{:.3f}")]
 
 
-def _p99(result: Result) -> float:
-    return float(np.percentile(result.lag, 99))
+def _p99(result: Result, begin: int = 0) -> float:
+    return float(np.percentile(result.lag[begin:], 99))
+
+
+def _caught_up(result: Result, contest: Contest) -> int:
+    """The second from which on a run is no longer behind from before the curve; 0: it was not, or always is.
+
+    A stream that is never behind lags by up to twice its trigger.
+    """
+    return next((at for at, lag in enumerate(result.lag) if lag <= 2 * contest.trigger_seconds), 0)
 
 
 def _spread(values: Sequence[float | None], form: str) -> str:
