@@ -53,17 +53,23 @@ def whole(engine: SparkEngine, provider: LocalProvider, node: str) -> bool:
     return provider.is_registered(node)
 
 
-def test_a_node_that_ends_by_itself_is_replaced(engine: SparkEngine, impatient: LocalProvider) -> None:
-    before = engine.configuration
-    (lost,) = impatient.nodes()
-    lost.process.kill()
+def wait_until_replaced(engine: SparkEngine) -> list[Event]:
+    """Observe until what was lost is replaced; all events until then."""
     events: list[Event] = []
 
     def replaced() -> bool:
         events.extend(engine.observe().events)
         return any("replaced what was lost" in event.text for event in events)
 
-    eventually(replaced)
+    eventually(replaced, events)
+    return events
+
+
+def test_a_node_that_ends_by_itself_is_replaced(engine: SparkEngine, impatient: LocalProvider) -> None:
+    before = engine.configuration
+    (lost,) = impatient.nodes()
+    lost.process.kill()
+    events = wait_until_replaced(engine)
     (node,) = impatient.nodes()
     assert node.name != lost.name
     assert any(event.text == f"node {lost.name} ended by itself" for event in events)
@@ -104,17 +110,12 @@ def test_a_worker_that_stays_frozen_is_replaced(
     engine: SparkEngine, impatient: LocalProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(healing, "BARE_SECONDS", 3.0)
-    (lost,) = impatient.nodes()
-    events: list[Event] = []
-
-    def replaced() -> bool:
-        events.extend(engine.observe().events)
-        return any("replaced what was lost" in event.text for event in events)
-
+    (lost,), driver = impatient.nodes(), engine.monitor.link.pid
     with frozen(lost):
-        eventually(replaced)
+        events = wait_until_replaced(engine)
     (node,) = impatient.nodes()
     assert node.name != lost.name
+    assert engine.monitor.link.pid == driver  # the application itself ran on
     assert any(f"node {lost.name} was given up by the Master" in event.text for event in events)
     assert whole(engine, impatient, node.name)
     assert members(lost.process.pid) == []

@@ -175,10 +175,15 @@ class LocalProvider:
         return [w["webuiaddress"].rpartition(":")[2] for w in workers if w["state"] == "ALIVE"]
 
     def remove(self, name: str) -> None:
-        """End a Worker with its executors, and return what it held."""
+        """End a Worker with its executors, and return what it held.
+
+        The Worker is not asked: while one ends, its Master still gives it executors. Each of them fails, and
+        after ten the Master gives up the application.
+        """
         if name not in self._nodes:
             raise RheostatError(f"there is no node {name!r}")
         node = self._nodes.pop(name)
+        node.process.kill()
         keeper.end_session(node.process.pid)
         node.process.wait()
         self._forget("session", str(node.process.pid))
