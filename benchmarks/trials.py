@@ -141,6 +141,8 @@ def main() -> int:
     parser.add_argument("--only", default="", help="trials whose name contains this")
     parser.add_argument("--show", action="store_true", help="print the commands, run nothing")
     asked = parser.parse_args()
+    if asked.only and asked.out:
+        parser.error("--out writes all trials: leave --only out")
     if asked.show:
         for name, options in trials(SERVERS):
             print("\n".join(commands(SERVERS, name, options, asked.folder / name)))
