@@ -1,9 +1,10 @@
 # Two commands do everything, set-up included: `make demo` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 READY := .venv/.ready
 
-.PHONY: demo compare ddos-map test bench clean java
+.PHONY: demo compare ddos-map test bench clean java pins
 demo: java
 	@$(BIN)/rheostat demo
 
@@ -26,14 +27,20 @@ java: $(READY)
 bench: $(READY)
 	@failed=0; for b in benchmarks/bench_*.py; do echo "== $$b"; PYTHONPATH=. $(BIN)/python $$b || failed=1; done; exit $$failed
 
-# pip runs again only when pyproject.toml changed.
-$(READY): pyproject.toml
+# pip runs again only when one of these changed; the pins are what was tested, so no release of others breaks a set-up.
+$(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Rheostat needs Python 3.11 or later: make PYTHON=/path/to/python3.11"; exit 2; }
 	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv || \
 		{ echo "Python's venv module is missing: on Debian and Ubuntu, apt install python3-venv"; rm -rf .venv; exit 2; }
-	@echo "Setting up .venv (once, about a minute)" && $(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@echo "Setting up .venv (once, about a minute)" && $(PIP) -c constraints.txt -e '.[dev]'
 	@touch $(READY)
+
+pins: $(READY)
+	@$(PIP) --upgrade --upgrade-strategy eager -e '.[dev]'
+	@{ echo "# Written by 'make pins': the versions that 'make test' passed with."; \
+		$(BIN)/pip freeze --exclude-editable; } > constraints.txt
+	@touch $(READY) && git diff constraints.txt && echo "constraints.txt holds today's newest versions. Commit it when 'make test' passes."
 
 clean:
 	rm -rf .venv demo comparison trial platform ddos.map.yaml .rheostat build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

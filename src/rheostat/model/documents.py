@@ -132,7 +132,8 @@ def _check_events(text: str) -> None:
     """Refuse what plain data does not need: aliases (a small file could become gigabytes), tags, depth."""
     depth = 0
     for event in yaml.parse(text, Loader=_FAST):
-        mark, tag = event.start_mark, getattr(event, "tag", None)
+        mark: Any = event.start_mark  # libyaml's marks are of a class of their own
+        tag = getattr(event, "tag", None)
         if isinstance(event, yaml.events.AliasEvent):
             raise yaml.MarkedYAMLError(problem="aliases (*name) are not allowed", problem_mark=mark)
         if tag is not None:
