@@ -275,3 +275,95 @@ def test_lags_add_up_along_the_worst_path_and_backlogs_over_all_queries() -> Non
     seen = together(diamond, {name: name for name in lags}, measured)
     assert (seen.lag_seconds, seen.backlog) == (6.5, 12.0)
     assert (dict(seen.load), seen.throughput) == ({"in": 10.0}, 9.0)
+
+
+def idle(second: int) -> dict[str, Any]:
+    return {"event": "idle", "query": "q", "timestamp": f"1970-01-01T00:01:{second:02d}.000Z"}
+
+
+def silent_query() -> Query:
+    """Ten rows a second for ten seconds, then none; a batch every five seconds while there are rows."""
+    query = Query("q", ["in", "work"], Ledger(60.0, source="in", query="q"))
+    query._cold = 0
+    query.ledger.count_arrivals([(60_000, 0), (70_000, 100), (100_000, 100)])
+    events = [
+        event
+        for number, second in ((0, 5), (1, 10))
+        for event in (
+            stage(number, 2 * number, []),
+            stage(number, 2 * number + 1, [2 * number]),
+            progress(number, second, 50),
+        )
+    ]
+    for heard in query.ledger.read([*events, *(idle(second) for second in range(15, 40, 5))])[0]:
+        query.add(heard, 2)
+    return query
+
+
+STAGES = {"in": (0,), "work": (1,)}
+
+
+def test_a_silent_stream_has_no_lag_and_its_operators_have_nothing_to_do() -> None:
+    query = silent_query()
+    query.close()
+    for heard in query.ledger.read([idle(40)])[0]:
+        query.add(heard, 2)
+    quiet = query.window(False, 35.0, 44.0)
+    seen = application("in", quiet, 5.0)
+    assert (seen.load, seen.throughput, seen.backlog, seen.lag_seconds) == ({"in": 0.0}, 0.0, 0.0, 0.0)
+    assert (seen.batch_seconds, seen.batches, seen.stale) == (0.0, 0, False)
+    measured = operators(CHAIN, CHAIN.names, quiet, STAGES, {"in": 1, "work": 3}, {}, KIND)["work"]
+    assert (measured.parallelism, measured.received, measured.processed, measured.cpu_seconds) == (3, 0, 0, 0)
+
+
+def test_a_silent_stream_keeps_the_state_of_its_last_batch_and_its_number() -> None:
+    ledger = Ledger(60.0, "in")
+    kept = [{"numRowsTotal": 7, "memoryUsedBytes": 70}]
+    _, silent = ledger.read([stage(3, 10, []), progress(3, 10, 40, stateOperators=kept), idle(15)])[0]
+    assert (silent.idle, silent.number, silent.started, silent.input_rows) == (True, 3, 15.0, 0)
+    assert (silent.state_rows, silent.state_bytes, silent.stages) == (7, 70, ())
+
+
+def test_rows_after_a_silence_have_waited_since_it_ended_and_cost_what_the_last_ones_did() -> None:
+    query = silent_query()
+    query.close()
+    query.ledger.count_arrivals([(101_000, 120), (105_000, 200)])
+    again = query.window(False, 40.0, 45.0)  # the batch that began at 40 s runs still
+    seen = application("in", again, 5.0)
+    assert seen.stale
+    assert seen.load == {"in": pytest.approx(20.0)}
+    assert seen.lag_seconds == pytest.approx(45 - 35 - 5)
+    assert operators(CHAIN, CHAIN.names, again, STAGES, {}, {}, KIND)["work"].cpu_seconds == 0.1
+
+
+def test_the_load_after_a_long_silence_is_known_at_once() -> None:
+    query = silent_query()
+    query.ledger.count_arrivals([(100_000 + 250 * step, 100) for step in range(8_000)])  # over half an hour
+    for second in range(40, 60):
+        for heard in query.ledger.read([idle(second)])[0]:
+            query.add(replace(heard, started=2000.0 + second, finished=2000.0 + second), 2)
+    query.close()
+    query.ledger.count_arrivals([(2_122_000, 100), (2_126_000, 300)])
+    seen = application("in", query.window(False, 2062.0, 2066.0), 5.0)
+    assert seen.load == {"in": pytest.approx(50.0)}
+    assert len(query.ledger.arrivals) == 4
+
+
+def test_a_batch_after_a_silence_is_not_late_by_the_silence() -> None:
+    query = silent_query()
+    query.close()
+    for heard in query.ledger.read([progress(2, 40, 50)])[0]:
+        query.add(heard, 2)
+    assert application("in", query.window(False, 35.0, 42.0), 5.0).lag_seconds == pytest.approx(41.5 - 35)
+
+
+def test_a_batch_that_hangs_after_a_silence_shows_where_the_source_tells_nothing() -> None:
+    silent = replace(batch(4, 10.0, 0), finished=10.0, rows={}, stages=(), backlog=0.0, idle=True)
+    assert application("in", window(silent, now=14.0), 5.0).lag_seconds == 0.0
+    assert application("in", window(silent, now=75.0), 5.0).lag_seconds == 60.0
+    assert application("in", window(before=silent, now=75.0), 5.0).lag_seconds == 60.0
+
+
+def test_the_batch_before_a_silence_still_counts_in_its_window() -> None:
+    last, silent = batch(4, 6.0, 40), replace(batch(4, 9.0, 0), finished=9.0, stages=(), idle=True)
+    assert application("in", window(last, silent, before=batch(3, 1.0, 40)), 5.0).lag_seconds == 6.0

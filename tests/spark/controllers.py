@@ -51,7 +51,7 @@ class Told(Policy):
 """
 
 
-def eventually(look: Callable[[], T], what: object = "", seconds: float = LIMIT_SECONDS) -> T:
+def eventually(look: Callable[[], T | None], what: object = "", seconds: float = LIMIT_SECONDS) -> T:
     """Look until there is something; the limit is for a machine that is very busy."""
     until = time.monotonic() + seconds
     while not (found := look()):

@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from rheostat.analyze.evaluation import evaluate
+from rheostat.analyze.execution import Staged
 from rheostat.engines.spark.engine import SparkEngine
 from rheostat.infrastructure import kafka
 from rheostat.infrastructure.local import LocalProvider
 from rheostat.infrastructure.producer import Rows, Schedule, Sender
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
+from rheostat.model.observation import Observation
 from rheostat.workloads import parse_curve
+from tests.spark.controllers import eventually
 from tests.spark.support import application, plan
 from tests.spark.topic_reader import TopicReader
 
@@ -33,6 +37,13 @@ def wait_for(engine: SparkEngine, reader: TopicReader, count: int) -> None:
         assert time.monotonic() < until, f"{sum(reader.rows.values())} of {count} rows"
         time.sleep(0.2)
         engine.poll()
+
+
+def silent_window(engine: SparkEngine) -> Observation | None:
+    """A window in which no row came, if the next is one."""
+    time.sleep(2)
+    seen = engine.observe()
+    return seen if seen.total_load == 0 else None
 
 
 @pytest.mark.parametrize("mode", ["microbatch", "realtime"])
@@ -60,6 +71,10 @@ def test_every_row_goes_from_topic_to_topic_once_while_it_is_scaled(
             more = feed.result()
         wait_for(engine, reader, sent + more)
         assert engine.monitor.run_id == runs
+        seen = eventually(lambda: silent_window(engine), "a window in which nothing came")
+        assert (seen.application.lag_seconds, seen.application.backlog) == (0.0, 0.0)
+        assert not seen.application.stale
+        assert evaluate(engine.topology, seen, Staged(), KIND).missing == ()  # so a policy may shrink it
     assert reader.rows == Counter([*range(sent), *range(more)])
     assert None not in [batch.backlog for batch in engine.monitor.recent]
     assert all(seconds >= 0 for _, seconds in reader.seconds)

@@ -114,6 +114,11 @@ class Staged(ExecutionModel):
     >>> apart = Staged(10, 1.0, queries=(frozenset({"a", "b"}), frozenset({"c"})))
     >>> apart.utilisation({"a": 0.5, "b": 0.5, "c": 1.0}, {"a": 4, "b": 4, "c": 4}, slots=4)
     {'a': 0.7, 'b': 0.7, 'c': 0.7}
+
+    A query to which no rows come runs no batch.
+
+    >>> apart.utilisation({"a": 0.0, "b": 0.0, "c": 1.0}, {"a": 4, "b": 4, "c": 4}, slots=4)
+    {'a': 0.35, 'b': 0.35, 'c': 0.35}
     """
 
     trigger_seconds: float = 10.0
@@ -173,5 +178,6 @@ class Staged(ExecutionModel):
 
     def _overhead(self, busy: Mapping[str, float]) -> float:
         """The part of the interval that the stages of the longest query take whatever their rows."""
-        longest = max((len(query & busy.keys()) for query in self.queries), default=len(busy))
+        queries = [query & busy.keys() for query in self.queries or (busy.keys(),)]
+        longest = max((len(query) for query in queries if any(busy[name] for name in query)), default=0)
         return longest * self.stage_overhead_seconds / self.trigger_seconds

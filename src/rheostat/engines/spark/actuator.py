@@ -276,19 +276,20 @@ class Actuator:
         to have been planned anew when it ends.
         """
         began = self.clock.now()
-        fresh: dict[str, int] = {}
+        fresh: dict[str, str] = {}
+        word = "in" if self.realtime else "after"
 
         def ended() -> bool:
             for batch in self.monitor.recent:
                 at = batch.started if self.realtime else batch.finished
                 if at >= began and batch.query in queries:
-                    fresh.setdefault(batch.query, batch.number)
+                    when = "at once, as nothing came" if batch.idle else f"{word} batch {batch.number}"
+                    fresh.setdefault(batch.query, when)
             return len(fresh) == len(queries)
 
         limit = max([BATCH_SECONDS, *(3 * batch.seconds for batch in self.monitor.recent)])
         if self._wait(ended, limit):
-            numbers = " and ".join(str(number) for number in fresh.values())
-            self.steps.append(f"effective {'in' if self.realtime else 'after'} batch {numbers}")
+            self.steps.append(f"effective {' and '.join(dict.fromkeys(fresh.values()))}")
         else:
             late = " and ".join(sorted(queries - set(fresh)))
             self.steps.append(

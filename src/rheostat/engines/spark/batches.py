@@ -69,6 +69,7 @@ class Ledger:
     _done: float = 0.0
     _stages: dict[int, dict[int, StageRun]] = field(default_factory=dict)  # batch -> stage id -> run
     _latest: float = 0.0  # when the last batch ended
+    _last: Batch | None = None
     _doubt: str = ""  # what was absurd since then
 
     def count_arrivals(self, samples: Sequence[Sequence[float]]) -> None:
@@ -76,6 +77,8 @@ class Ledger:
         for sample in samples:
             at, rows = _sample(sample) or (math.inf, 0.0)
             if at < math.inf and (not self._arrived or self._arrived[-1][0] <= at - self.began_at):
+                if [before for _, before in self._arrived[-2:]] == [rows, rows]:
+                    self._arrived.pop()  # two samples tell of a silence, however long
                 self._arrived.append((at - self.began_at, rows))
         del self._arrived[:-MOST_ARRIVALS]
 
@@ -97,6 +100,9 @@ class Ledger:
                     batch = self._ended(event["progress"])
                     if batch is not None:
                         batches.append(batch)
+                elif kind == "idle":
+                    if self._is_ours(event, "query"):
+                        batches.append(self._nothing(plausible.moment(event, "timestamp") - self.began_at))
                 elif (text := _words(event)) is not None:
                     name = str(event.get("kind") or kind)
                     told.append(Event(self._when(event), storable(name), storable(text)))
@@ -134,7 +140,14 @@ class Ledger:
             batch = Batch(number, self._latest, self._latest, 0.0, None, {}, (), {})
         batch, self._doubt = replace(batch, doubt=self._doubt or _overworked(batch)), ""
         self._latest = batch.finished
+        self._last = batch
         return batch
+
+    def _nothing(self, at: float) -> Batch:
+        """A trigger at which the source held nothing beyond the last batch: Spark runs none then."""
+        last = self._last or Batch(-1, at, at, 0.0, 0.0, {}, (), {}, query=self.name)
+        nothing = replace(last, input_rows=0.0, backlog=0.0, rows={}, stages=(), parts={}, doubt="")
+        return replace(nothing, started=at, finished=at, idle=True)
 
     def _batch(self, progress: Mapping[str, Any]) -> Batch:
         number, parts = (

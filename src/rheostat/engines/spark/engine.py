@@ -158,8 +158,8 @@ class SparkEngine:
             if self.doing:
                 raise  # the change that is under way fails, and is taken back first
             self._revive(str(error))
-        if not self._settled and self.monitor.recent:  # the very first batch belongs to booting, too
-            self._settled = True
+        if not self._settled and any(not batch.idle for batch in self.monitor.recent):
+            self._settled = True  # the very first batch belongs to booting, too
             self._actuator.settle(self.machines.names())
 
     def now(self) -> float:

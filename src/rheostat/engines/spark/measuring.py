@@ -40,7 +40,9 @@ class Window:
         all_batches = (*filter(None, [self.before]), *self.batches)
         times = [-CLOCK_SECONDS, *(batch.started for batch in all_batches)]
         late = max((batch.finished for batch in all_batches), default=self.now) > self.now + CLOCK_SECONDS
-        skipped = any(after.number > batch.number + 1 for batch, after in pairwise(all_batches))
+        skipped = any(
+            after.number > batch.number + 1 and not after.idle for batch, after in pairwise(all_batches)
+        )
         return late or skipped or times != sorted(times) or any(batch.doubt for batch in all_batches)
 
     @property
@@ -52,6 +54,15 @@ class Window:
     def ran(self) -> tuple[Batch, ...]:
         """Those in which something was done."""
         return tuple(batch for batch in self.batches if not batch.idle)
+
+    def offered_since(self, at: float) -> float | None:
+        """What the source was offered after this moment, by its own count; None: it does not tell."""
+        return _counted(self.offered, at, self.now) if self.offered else None
+
+    @property
+    def quiet(self) -> bool:
+        """Whether there was nothing to do, and still is not as far as the source tells."""
+        return bool(self.batches) and not self.ran and not self.offered_since(self.batches[-1].started)
 
     @property
     def input_rows(self) -> float:
@@ -87,7 +98,7 @@ def operators(
             emitted=_known(
                 {s.downstream: rows.get(s.downstream, _sent(window, s)) for s in topology.outputs[name]}
             ),
-            cpu_seconds=_work(runs, rows_in, rows_told, lambda run: run.cpu_seconds),
+            cpu_seconds=0.0 if window.quiet else _work(runs, rows_in, rows_told, lambda run: run.cpu_seconds),
             # In Real-Time Mode a task runs as long as its batch: waiting and working look the same.
             busy_seconds=None
             if window.realtime
@@ -109,8 +120,8 @@ def application(source: str, window: Window, trigger_seconds: float | None) -> A
         load={source: load},
         throughput=None if window.stale else _throughput(window),
         backlog=_backlog(window, load),
-        lag_seconds=lag(window, load),
-        batch_seconds=sum(batch.seconds for batch in ran) / len(ran) if ran and not window.stale else None,
+        lag_seconds=lag(window, load, trigger_seconds),
+        batch_seconds=_batch_seconds(window),
         trigger_seconds=trigger_seconds,
         state_bytes=last.state_bytes if last else None,
         state_rows=last.state_rows if last else None,
@@ -152,8 +163,11 @@ def _total(found: Sequence[float | None]) -> float | None:
 def _longest(
     topology: Topology, query_of: Mapping[str, str], lags: Mapping[str, float | None]
 ) -> float | None:
-    """The lags of the queries on the worst path, added up; an operator pays for its query once."""
-    if all(lag is None for lag in lags.values()):
+    """The lags of the queries on the worst path, added up; an operator pays for its query once.
+
+    A query of which nothing is known adds nothing, unless rows come in there.
+    """
+    if any(lags.get(query_of[name]) is None for name in topology.sources):
         return None
     until: dict[str, float] = {}
     for name in topology.order:
@@ -177,18 +191,34 @@ def stage_overhead(batch: Batch, stages: int, slots: int) -> float | None:
     return max(0.0, batch.seconds - work) / stages
 
 
-def lag(window: Window, load: float | None) -> float | None:
+def _batch_seconds(window: Window) -> float | None:
+    """How long a batch took; none was needed where nothing came."""
+    if window.quiet:
+        return 0.0
+    ran = window.ran
+    return sum(batch.seconds for batch in ran) / len(ran) if ran and not window.stale else None
+
+
+def lag(window: Window, load: float | None, trigger_seconds: float | None = None) -> float | None:
     """How old the oldest row was when its batch was done, or is by now if none ends."""
-    last = window.batches[-1] if window.batches else window.before
-    if last is None:
+    known = (*filter(None, [window.before]), *window.batches)
+    if not known:
         return None
-    previous = window.batches[-2] if len(window.batches) > 1 else window.before
+    last, ran = known[-1], () if window.stale else window.ran
     behind = last.backlog / load if last.backlog and load else 0.0
     if window.realtime:  # rows are done as they come, but for those that wait at the source
         return behind if last.backlog is not None else None
-    waited = last.finished - (previous.started if previous and previous is not last else last.started)
-    overdue = window.now - last.finished - (last.finished - last.started)
-    return behind if last.idle else waited + max(0.0, overdue) + behind
+    if not last.idle:
+        return _waited(known, last) + max(0.0, window.now - last.finished - last.seconds) + behind
+    nothing = window.offered_since(last.started) == 0
+    overdue = 0.0 if nothing else window.now - last.finished - (trigger_seconds or 0.0)
+    return max(0.0, overdue, *(_waited(known, batch) for batch in ran[-1:])) + behind
+
+
+def _waited(known: Sequence[Batch], batch: Batch) -> float:
+    """How old its oldest row was when it was done: at the trigger before it, nothing of it was there."""
+    index = known.index(batch)
+    return batch.finished - known[max(0, index - 1)].started
 
 
 def _backlog(window: Window, load: float | None) -> float | None:

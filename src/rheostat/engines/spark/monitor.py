@@ -75,15 +75,18 @@ class Query:
         """A batch ended that ran on so many slots."""
         cold = self._cold > 0 and not batch.idle
         follows = any(batch.number <= last.number + 1 for last in self._latest[-1:])
+        if batch.idle and any(last.idle for last in self._latest[-1:]):
+            self._latest = self._latest[:-1]  # a long silence shall not push out the batches before it
         self._latest = (*self._latest, batch)[-LATEST:] if follows and not cold else (batch,)
         if batch.doubt:
             self._latest = ()
         if cold:
-            self._cold, self.before = self._cold - 1, batch
+            self._cold, self.before, self.batches = self._cold - 1, batch, []
         elif batch.started < self._changed:
             self.before = batch
         else:
-            self._judged = (self.batches[-1] if self.batches else self.before, batch)
+            if not batch.idle:
+                self._judged = (self.batches[-1] if self.batches else self.before, batch)
             self.batches.append(batch)
             overhead = measuring.stage_overhead(batch, len(self.stages), slots)
             self.overheads += [overhead] if overhead is not None else []
@@ -115,10 +118,11 @@ class Query:
         known = measuring.Window(
             self.before, tuple(self.batches), realtime, now, start, offered, self._latest
         )
-        if self.batches or realtime or not offered or self._judged is None:
+        if known.ran or known.quiet or realtime or not offered or self._judged is None:
             return known
         before, last = self._judged
-        return replace(known, before=before, batches=(last,), stale=True)
+        since = (one for one in (self.before, *self.batches) if one and one.started > last.started)
+        return replace(known, before=before, batches=(last, *(one for one in since if one.idle)), stale=True)
 
     def shares(self) -> dict[str, tuple[int, ...]]:
         """Which stages are whose; an operator that shares another's stage has none of its own."""

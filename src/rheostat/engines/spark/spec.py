@@ -80,6 +80,7 @@ class Spec:
             "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state"
             ".RocksDBStateStoreProvider",  # the only one whose state can be rewritten
             "spark.sql.streaming.metricsEnabled": "false",
+            "spark.sql.streaming.noDataProgressEventInterval": "1000",  # ms: a silent stream says that it is
             "spark.sql.streaming.realTimeMode.allowlistCheck": "false",  # checks.py says it earlier
             "spark.locality.wait": "1s",  # tasks wait as long for their state's place, then it moves
             **self.settings,

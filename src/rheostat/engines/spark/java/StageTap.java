@@ -127,6 +127,9 @@ public class StageTap extends SparkListener {
   public void onOtherEvent(SparkListenerEvent event) {
     if (event instanceof StreamingQueryListener.QueryProgressEvent) {
       add("{\"event\":\"progress\",\"progress\":" + ((StreamingQueryListener.QueryProgressEvent) event).progress().json() + "}");
+    } else if (event instanceof StreamingQueryListener.QueryIdleEvent) {
+      StreamingQueryListener.QueryIdleEvent idle = (StreamingQueryListener.QueryIdleEvent) event;
+      add("{\"event\":\"idle\",\"query\":" + text(idle.id().toString()) + ",\"timestamp\":" + text(idle.timestamp()) + "}");
     } else if (event instanceof StreamingQueryListener.QueryStartedEvent) {
       StreamingQueryListener.QueryStartedEvent started = (StreamingQueryListener.QueryStartedEvent) event;
       add("{\"event\":\"query started\",\"query\":" + text(started.id().toString()) + ",\"run\":" + text(started.runId().toString())
