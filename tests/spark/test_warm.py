@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from rheostat.infrastructure.local import LocalProvider
 from rheostat.engines.spark.boundary import stop_between_batches
-from rheostat.engines.spark.warm import BUDGET, executor_settings, warmed
+from rheostat.engines.spark.warm import BUDGET, LIMIT, executor_settings, warmed
 from rheostat.model.configuration import NodeKind
 
 KIND = NodeKind(slots=2, memory_mb=1024)
@@ -50,6 +50,7 @@ with LocalProvider() as provider:
     builder = SparkSession.builder.master(provider.url)
     for key, value in {
         **executor_settings({BUDGET: "0.5"}),
+        LIMIT: "0.01" if "late" in sys.argv else "60",
         "spark.driver.host": "127.0.0.1",
         "spark.executor.cores": "2",
         "spark.executor.memory": "512m",
@@ -74,7 +75,7 @@ with LocalProvider() as provider:
     progress = query.lastProgress
     counted = [row["count"] for row in spark.table("counts").collect()]
     scratch = provider.folder / "scratch"
-    assert rehearsed_in(scratch)
+    assert rehearsed_in(scratch) == ("late" not in sys.argv)  # its state is in the last stage
     spark.stop()
     until(lambda: not rehearsed_in(scratch))  # executors end after their driver
     print(json.dumps({
@@ -131,6 +132,13 @@ def test_state_in_the_middle_of_a_query_is_rehearsed_too() -> None:
     assert len(stages) == 4
     assert "ended early" not in log
     assert 0 < sum(told["counted"]) <= 100 * told["batches"]
+
+
+def test_an_executor_that_is_late_leaves_the_rest_of_its_rehearsal_out() -> None:
+    log = json.loads(run(APP, "late").splitlines()[-1])["second"]
+    stages = log[log.index("rehearsal round 0 lane 0") :].splitlines()[0].partition("per stage:")[2].split()
+    assert len(stages) == 1
+    assert "went wrong" not in log
 
 
 def test_an_executor_whose_rehearsal_fails_says_so_and_works() -> None:

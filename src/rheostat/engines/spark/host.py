@@ -215,6 +215,8 @@ class Host:
         queries = self._queries() if self.app is None else [one.report() for one in self.queries.values()]
         for text in self.session.moves():
             self.note("state", text)
+        for text in self.session.rehearsals():
+            self.note("executor", text)
         notes, self._notes = self._notes, []
         return {
             "events": [*events, *notes],

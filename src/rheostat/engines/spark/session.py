@@ -89,6 +89,10 @@ class Session:
         while self._moves is not None and (text := self._moves.poll()):
             yield str(text)
 
+    def rehearsals(self) -> Iterator[str]:
+        """Which executors ended as their rehearsal went wrong since the last call, in words."""
+        return warm.notes(self._jvm) if self._warms_up else iter(())
+
     def executors(self) -> list[dict[str, Any]]:
         """The executors that are registered now; `ready` tells whether they are through with warming up."""
         found: list[dict[str, Any]] = json.loads(self._tap.executors())

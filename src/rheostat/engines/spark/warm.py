@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from rheostat.model.errors import RheostatError
 
 PLUGIN = "rheostat.Rehearsal"
 BUDGET = "spark.rheostat.rehearsal.seconds"
+LIMIT = "spark.rheostat.rehearsal.limitSeconds"  # after which no stage is begun even in the first round
 SECONDS = 4.0  # rounds begin until then; the first one alone takes about 3 s on two free cores
 _COMPILER = "org.codehaus.commons.compiler.samples.CompilerDemo"
 _BUILD_SECONDS = 120.0
@@ -53,6 +54,12 @@ def warmed(jvm: Any) -> frozenset[str]:
     Spark counts an executor as registered before its plugins are through.
     """
     return frozenset(filter(None, str(jvm.rheostat.Rehearsal.ready()).split(",")))
+
+
+def notes(jvm: Any) -> Iterator[str]:
+    """What went wrong since the last call, in words: an executor whose rehearsal did is gone."""
+    while text := jvm.rheostat.Rehearsal.note():
+        yield str(text)
 
 
 def _joined(stated: str | None, ours: str) -> str:

@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import org.apache.spark.JobArtifactSet;
 import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.ShuffleDependency;
@@ -64,9 +65,13 @@ public class Rehearsal implements SparkPlugin {
   static final String SECONDS = "spark.rheostat.rehearsal.seconds";
   static final String LIMIT_SECONDS = "spark.rheostat.rehearsal.limitSeconds";
   private static final Map READY = new ConcurrentHashMap();
+  private static final ConcurrentLinkedQueue NOTES = new ConcurrentLinkedQueue();
 
   /** The executors that are through with it, by id, for the side that waits for them. */
   public static String ready() { return String.join(",", READY.keySet()); }
+
+  /** What somebody should know who wonders where an executor went, one by one; null: no more. */
+  public static String note() { return (String) NOTES.poll(); }
 
   public DriverPlugin driverPlugin() { return new Prompter(); }
 
@@ -103,13 +108,17 @@ public class Rehearsal implements SparkPlugin {
       if (done instanceof IncrementalExecution) batches.put(((IncrementalExecution) done).runId(), done);
     }
 
-    /** Answers "ID" with nothing (it is through), "ID broken" with nothing, "ID FOLDER" with tasks. */
+    /** Answers "ID" with nothing (it is through), "ID broken WHY" with nothing, "ID FOLDER" with tasks. */
     public Object receive(Object message) {
       String[] words = ((String) message).split(" ", 2);
-      if (words.length == 1 || words[1].equals(BROKEN)) {
+      if (words.length == 1 || words[1].startsWith(BROKEN)) {
         lent.remove(words[0]);
         if (words.length == 1) READY.put(words[0], words[0]);
-        else broken = true;
+        else {
+          broken = true;
+          NOTES.add("executor " + words[0] + " gave up its rehearsal and ended; the next ones start cold:"
+              + words[1].substring(BROKEN.length()));
+        }
         return "";
       }
       ArrayList script = new ArrayList();
@@ -267,12 +276,13 @@ public class Rehearsal implements SparkPlugin {
       long began = System.currentTimeMillis();
       try {
         long millis = (long) (1000 * Double.parseDouble(plugin.conf().get(SECONDS, "4")));
-        long limit = (long) (1000 * Double.parseDouble(plugin.conf().get(LIMIT_SECONDS, "30")));
+        long limit = (long) (1000 * Double.parseDouble(plugin.conf().get(LIMIT_SECONDS, "15")));
         String scratch = SparkEnv.get().blockManager().diskBlockManager().localDirs()[0].toURI() + "rehearsal";
         byte[] script = (byte[]) plugin.ask(plugin.executorID() + " " + scratch);
-        if (!rehearse(script, millis, limit)) giveUp(plugin);
+        String trouble = rehearse(script, millis, limit);
+        if (!trouble.isEmpty()) giveUp(plugin, trouble);
       } catch (LinkageError error) {
-        giveUp(plugin);
+        giveUp(plugin, " " + error);
       } catch (Throwable error) {
         LOG.warn("no rehearsal: " + error);
       }
@@ -285,19 +295,20 @@ public class Rehearsal implements SparkPlugin {
     }
 
     /** A class that failed to load stays broken in this JVM: better a cold executor in a new one. */
-    private void giveUp(PluginContext plugin) {
-      LOG.error("the rehearsal went wrong: this executor ends, the next ones do without");
+    private void giveUp(PluginContext plugin, String trouble) {
+      LOG.error("the rehearsal went wrong: this executor ends, the next ones do without: " + trouble);
       try {
-        plugin.ask(plugin.executorID() + " " + BROKEN);
+        plugin.ask(plugin.executorID() + " " + BROKEN + trouble);
       } catch (Throwable error) {
         LOG.warn("the driver does not know that the rehearsal went wrong: " + error);
       }
       Runtime.getRuntime().halt(1);
     }
 
-    private boolean rehearse(byte[] script, long millis, long limit) throws Exception {
+    /** Returns what went wrong, or nothing. */
+    private String rehearse(byte[] script, long millis, long limit) throws Exception {
       List parts = parts(script);
-      if (parts.isEmpty()) return true;
+      if (parts.isEmpty()) return "";
       SparkEnv env = SparkEnv.get();
       // Spark makes its shuffle manager after the plugins and insists that there is none yet.
       java.lang.reflect.Field manager = SparkEnv.class.getDeclaredField("_blockingShuffleManager");
@@ -306,12 +317,15 @@ public class Rehearsal implements SparkPlugin {
       manager.set(env, own);
       try {
         Lane[] lanes = new Lane[LANES];
-        for (int i = 0; i < LANES; i++) (lanes[i] = new Lane(script, i, millis)).start();
-        boolean sound = true;
-        for (int i = 0; i < LANES; i++) sound &= lanes[i].over(limit);
+        for (int i = 0; i < LANES; i++) (lanes[i] = new Lane(script, i, millis, limit)).start();
+        String trouble = "";
+        for (int i = LANES - 1; i >= 0; i--) {
+          String found = lanes[i].over();
+          if (!found.isEmpty()) trouble = found;
+        }
         for (int i = 0; i < parts.size(); i++) own.unregisterShuffle((Integer) ((Object[]) parts.get(i))[2]);
         StateStore$.MODULE$.stop(); // it knows only the scratch folder so far
-        return sound;
+        return trouble;
       } finally {
         manager.set(env, null);
       }
@@ -326,39 +340,44 @@ public class Rehearsal implements SparkPlugin {
   /** One slot: runs a task of each stage in turn, over and over until the time is up. */
   public static class Lane extends Thread {
     private static final long TASK_MILLIS = 5000L;
+    private static final long HANGS_MILLIS = 30000L;
     private final byte[] script;
     private final int number;
     private final long millis;
+    private final long limit;
     private final long began = System.currentTimeMillis();
     private volatile Task running;
-    private volatile long since;
-    private volatile boolean sound = true;
+    private volatile long since = began;
+    private volatile String trouble = "";
 
-    public Lane(byte[] script, int number, long millis) {
+    public Lane(byte[] script, int number, long millis, long limit) {
       super("rehearsal-" + number);
       this.script = script;
       this.number = number;
       this.millis = millis;
+      this.limit = limit;
       setDaemon(true);
     }
 
-    /** Wait for it; a task of a large batch is asked to stop, for its first rows are enough. */
-    public boolean over(long limit) throws InterruptedException {
-      while (isAlive() && System.currentTimeMillis() - began < limit) {
+    /** Wait for it; a task of a large batch is asked to stop, for its first rows are enough. Returns what went wrong. */
+    public String over() throws InterruptedException {
+      while (isAlive() && System.currentTimeMillis() - since < HANGS_MILLIS) {
         Task task = running;
         if (task != null && System.currentTimeMillis() - since > TASK_MILLIS) task.kill(false, "rehearsed enough");
         join(50L);
       }
-      return sound && !isAlive();
+      return isAlive() ? " a task did not end within " + HANGS_MILLIS / 1000 + " s" : trouble;
     }
+
+    private boolean within(long time) { return System.currentTimeMillis() - began < time; }
 
     public void run() {
       boolean good = true;
-      for (int round = 0; good && sound && (round == 0 || System.currentTimeMillis() - began < millis); round++) {
+      for (int round = 0; good && trouble.isEmpty() && (round == 0 || within(millis)); round++) {
         List parts = parts(script);
         StringBuilder took = new StringBuilder();
         good = false;
-        for (int i = number; i < parts.size(); i += LANES) {
+        for (int i = number; i < parts.size() && (i == number || within(limit)); i += LANES) {
           since = System.currentTimeMillis();
           good |= play((Object[]) parts.get(i), (1L << 40) + (round * 1000L + i));
           took.append(" ").append(System.currentTimeMillis() - since);
@@ -380,7 +399,7 @@ public class Rehearsal implements SparkPlugin {
         return true;
       } catch (Throwable error) {
         LOG.info("a rehearsed task ended early: " + error);
-        for (Throwable e = error; e != null; e = e.getCause()) sound &= !(e instanceof LinkageError);
+        for (Throwable e = error; e != null; e = e.getCause()) if (e instanceof LinkageError) trouble = " " + e;
         return false;
       } finally {
         running = null;
