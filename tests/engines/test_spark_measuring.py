@@ -275,6 +275,8 @@ def test_lags_add_up_along_the_worst_path_and_backlogs_over_all_queries() -> Non
     seen = together(diamond, {name: name for name in lags}, measured)
     assert (seen.lag_seconds, seen.backlog) == (6.5, 12.0)
     assert (dict(seen.load), seen.throughput) == ({"in": 10.0}, 9.0)
+    begins = {**measured, "in": replace(measured["in"], lag_seconds=None)}
+    assert together(diamond, {name: name for name in lags}, begins).lag_seconds is None
 
 
 def idle(second: int) -> dict[str, Any]:
