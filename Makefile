@@ -1,7 +1,7 @@
 # Two commands do everything, set-up included: `make demo` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check
 READY := .venv/.ready
 
 .PHONY: demo compare ddos-map test bench clean java pins

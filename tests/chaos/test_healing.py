@@ -65,12 +65,17 @@ def wait_until_replaced(engine: SparkEngine) -> list[Event]:
     return events
 
 
-def test_a_node_that_ends_by_itself_is_replaced(engine: SparkEngine, impatient: LocalProvider) -> None:
+def test_a_node_that_ends_by_itself_is_replaced_however_long_that_takes(
+    engine: SparkEngine, impatient: LocalProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine._actuator, "executor_seconds", 0.5)
     before = engine.configuration
     (lost,) = impatient.nodes()
     lost.process.kill()
     events = wait_until_replaced(engine)
     (node,) = impatient.nodes()
+    (late,) = [event.text for event in events if f"{node.name} came for what was lost" in event.text]
+    assert late.endswith("executors were ready in 0.5 s, and are waited for")
     assert node.name != lost.name
     assert any(event.text == f"node {lost.name} ended by itself" for event in events)
     assert engine.configuration == before

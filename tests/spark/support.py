@@ -9,6 +9,7 @@ from rheostat.control.clock import SystemClock
 from rheostat.engines.spark.engine import SparkEngine
 from rheostat.engines.spark.link import Link
 from rheostat.engines.spark.machines import LocalMachines
+from rheostat.engines.spark.modes import LEAST_SETTING
 from rheostat.engines.spark.spec import Spec
 from rheostat.engines.spark.warm import BUDGET
 from rheostat.infrastructure.kafka import connector_jars
@@ -18,6 +19,7 @@ from rheostat.model.decision import Plan
 from rheostat.model.observation import Observation
 
 APPS = Path(__file__).parent / "apps"
+REALTIME_SECONDS = 3.0  # between two checkpoints in Real-Time Mode, where Spark's default is 5
 
 
 @contextmanager
@@ -30,7 +32,6 @@ def application(
     mode: str = "microbatch",
     kind: NodeKind = NodeKind(cores=1.0, slots=2, memory_mb=1024.0),
     nodes: int = 1,
-    trigger_seconds: float | None = None,
     kafka: str | None = None,
     settings: Mapping[str, str] = {},
 ) -> Iterator[SparkEngine]:
@@ -58,10 +59,11 @@ def application(
             arguments=arguments,
             slots=kind.slots // kind.executors,
             executor_memory_mb=512,
-            trigger_seconds=trigger_seconds,
+            trigger_seconds=REALTIME_SECONDS if mode == "realtime" else None,
             kafka=kafka,
             settings={
                 BUDGET: "0.5",
+                **({LEAST_SETTING: f"{REALTIME_SECONDS:g}s"} if mode == "realtime" else {}),
                 **({"spark.jars": ",".join(map(str, connector_jars()))} if kafka else {}),
                 **settings,
             },

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from rheostat.engines.spark.links import topic_name
-from rheostat.engines.spark.modes import check_mode
+from rheostat.engines.spark.modes import LEAST_SETTING, check_mode
 from rheostat.model.errors import UserError
 
 from .support import APPS
@@ -59,4 +59,5 @@ def test_a_mode_and_its_trigger_are_checked_at_once() -> None:
         check_mode("batch", None)
     with pytest.raises(UserError, match="needs a trigger of 5 s"):
         check_mode("realtime", 1.0)
+    check_mode("realtime", 1.0, {LEAST_SETTING: "1s"})
     check_mode("microbatch", 0.1)

@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 
 from rheostat.engines.spark.warm import executor_settings
+from rheostat.infrastructure.local import LocalProvider
+from rheostat.model.decision import Status
+
+from .support import application, observe_batches, plan
 
 APP = """
 import json, os, sys, time
@@ -139,6 +143,21 @@ def test_an_executor_that_is_late_leaves_the_rest_of_its_rehearsal_out() -> None
     stages = log[log.index("rehearsal round 0 lane 0") :].splitlines()[0].partition("per stage:")[2].split()
     assert len(stages) == 1
     assert "went wrong" not in log
+
+
+def test_an_executor_that_a_rehearsal_broke_is_replaced_by_a_cold_one_and_the_journal_says_why(
+    cluster: LocalProvider, tmp_path: Path
+) -> None:
+    start = {"in": 1, "work": 1}
+    with application(cluster, tmp_path, "unrehearsable", parallelism=start) as engine:
+        observe_batches(engine, 1)
+        outcome = engine.apply(plan(engine, nodes=2))
+        assert outcome.status is Status.APPLIED, outcome.reason
+        told = [event.text for event in engine.observe().events if event.kind == "executor"]
+    assert len(told) == 1
+    assert (
+        "gave up its rehearsal and ended; the next ones start cold: java.lang.UnsatisfiedLinkError" in told[0]
+    )
 
 
 def test_an_executor_whose_rehearsal_fails_says_so_and_works() -> None:

@@ -115,7 +115,7 @@ def _run(
         seed=seed,
         settings=settings.read(conf, conf_file),
     )
-    check_mode(mode, order.trigger_seconds)
+    check_mode(mode, order.trigger_seconds, order.settings)
     until = float("inf") if seconds is None else positive("--seconds", seconds)
     with interruptible() as ending, watched(order, seconds) as watching:
         for turn in watching.running.turns(watching.running.clock.now() + until):

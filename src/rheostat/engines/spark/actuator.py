@@ -74,9 +74,9 @@ class Actuator:
             self._check_slots(target)
             self.before_step("parallelism")
             changed = self._set_parallelism(before.parallelism, target.parallelism)
-        except RheostatError:
+        except RheostatError as error:
             self._take_back(added, before, target)
-            raise
+            raise type(error)(f"{error}; rolled back") from error
         self.parallelism = target.parallelism
         if coming:
             self.nodes = nodes
@@ -119,6 +119,17 @@ class Actuator:
         """Ask for as many executors as were decided on; a new driver, or one that lost some, needs it."""
         self.monitor.link.ask("executors", total=self.nodes * self.machines.kind.executors)
 
+    @property
+    def ready(self) -> int:
+        """How many executors take tasks."""
+        return sum(bool(one["ready"]) for one in self.monitor.executors)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all nodes that were decided on are there, with their executors."""
+        wanted = self.nodes * self.machines.kind.executors
+        return len(self.machines.names()) >= self.nodes and self.ready >= wanted
+
     def settle(self, nodes: tuple[str, ...]) -> None:
         """These nodes are up: from now on they are as large as their kind says."""
         for name in nodes:
@@ -143,17 +154,14 @@ class Actuator:
 
         def here() -> bool:
             if self.machines.losses > losses:
-                raise RheostatError(
-                    "a node ended by itself before its executors were registered; rolled back"
-                )
+                raise RheostatError("a node ended by itself before its executors were registered")
             hosts = [self.machines.of(one) for one in self.monitor.executors if one["ready"]]
             per_node = self.machines.kind.executors
             return len(hosts) >= wanted and all(hosts.count(name) >= per_node for name in added)
 
         if not self._wait(here, self.executor_seconds):
-            ready = sum(bool(one["ready"]) for one in self.monitor.executors)
             raise RheostatError(
-                f"{ready} of {wanted} executors were ready in {self.executor_seconds:g} s; rolled back"
+                f"{self.ready} of {wanted} executors were ready in {self.executor_seconds:g} s"
             )
         self.steps.append(f"{wanted} executors registered after {self.clock.now() - began:.1f} s")
 
@@ -192,9 +200,7 @@ class Actuator:
         """In Real-Time Mode every instance holds a slot; a query that lacks one dies."""
         needed = target.instances + self.reserved
         if self.realtime and needed > self.monitor.slots:
-            raise RheostatError(
-                f"{needed} instances need a slot each, there are {self.monitor.slots}; rolled back"
-            )
+            raise RheostatError(f"{needed} instances need a slot each, there are {self.monitor.slots}")
 
     def _set_parallelism(self, before: Mapping[str, int], target: Mapping[str, int]) -> set[str]:
         """Change the operators; returns the queries that run otherwise from their next batch on."""

@@ -19,6 +19,7 @@ class Healer:
     _backoff: float = FIRST_BACKOFF_SECONDS
     _not_before: float = 0.0
     _bare: dict[str, float] = field(default_factory=dict)  # nodes without executors, since when
+    _late: tuple[str, float] | None = None  # nodes whose executors are still to come, and since when
     _busy: bool = False
 
     def heal(self) -> bool:
@@ -42,22 +43,38 @@ class Healer:
         return bool(surplus)
 
     def _replace(self) -> bool:
-        actuator, began = self.actuator, self.actuator.clock.now()
-        missing = actuator.nodes - len(actuator.machines.names())
-        if missing <= 0 or began < self._not_before:
+        actuator, began, there = self.actuator, self.actuator.clock.now(), self.actuator.machines.names()
+        missing = actuator.nodes - len(there)
+        if missing <= 0:
+            return self._have_come()
+        if began < self._not_before:
             return False
         try:
             added = actuator.replace_lost()
         except DriverLostError:
             raise
         except RheostatError as error:
+            names = actuator.machines.names()
+            if len(names) >= actuator.nodes:
+                self._late = ", ".join(name for name in names if name not in there), began
+                self._note(f"{self._late[0]} came for what was lost; {error}, and are waited for")
+                return True
             self._note(f"{missing} of {actuator.nodes} missing: {error}; tried again in {self._backoff:g} s")
             self._not_before = actuator.clock.now() + self._backoff
             self._backoff = min(LONGEST_BACKOFF_SECONDS, 2 * self._backoff)
             return True
+        self._late = ", ".join(added), began
+        self._have_come()
+        return True
+
+    def _have_come(self) -> bool:
+        """See whether the last replacement has its executors by now."""
+        if self._late is None or not self.actuator.whole:
+            return False
+        (names, began), self._late = self._late, None
         self._backoff = FIRST_BACKOFF_SECONDS
-        took = actuator.clock.now() - began
-        self._note(f"{', '.join(added)} replaced what was lost, with its executors after {took:.1f} s")
+        took = self.actuator.clock.now() - began
+        self._note(f"{names} replaced what was lost, with its executors after {took:.1f} s")
         return True
 
     def _end_dropped(self) -> bool:

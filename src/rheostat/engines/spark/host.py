@@ -45,7 +45,7 @@ class Host:
 
     def run(self, app: Application) -> None:
         """Check an application of the Topology API and, from the controller's word on, run it."""
-        modes.check_mode(self.spec.mode, self.spec.trigger_seconds)
+        modes.check_mode(self.spec.mode, self.spec.trigger_seconds, self.spec.settings)
         linked = any(part.reads for part in parts(app))
         between = Links(self.session.spark, self.spec, app.link_partitions) if linked else None
         self.builder = Builder(app, self.session.spark, between)
@@ -125,8 +125,7 @@ class Host:
         """Between two batches, or between two checkpoints in Real-Time Mode."""
         if self.spec.trigger_seconds is not None:
             return self.spec.trigger_seconds
-        least = modes.LEAST_REALTIME_SECONDS if self.spec.mode == "realtime" else 0.0
-        return max(app.trigger_seconds, least)
+        return max(app.trigger_seconds, modes.least_trigger(self.spec.mode, self.spec.settings))
 
     def _supervisor(self, app: Application, part: Part) -> Supervisor:
         builder = self.builder

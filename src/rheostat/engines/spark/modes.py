@@ -1,17 +1,25 @@
 """The two modes; needs no Spark, so that a command can refuse a wrong one at once."""
 
+from collections.abc import Mapping
+
 from rheostat.model.errors import UserError
 
 MODES = ("microbatch", "realtime")
-LEAST_REALTIME_SECONDS = 5.0
+LEAST_SETTING = "spark.sql.streaming.realTimeMode.minBatchDuration"
 
 
-def check_mode(mode: str, trigger_seconds: float | None) -> None:
+def least_trigger(mode: str, settings: Mapping[str, str]) -> float:
+    """The shortest trigger, in seconds, that Spark takes; who sets another minimum hears from Spark."""
+    return 5.0 if mode == "realtime" and LEAST_SETTING not in settings else 0.0
+
+
+def check_mode(mode: str, trigger_seconds: float | None, settings: Mapping[str, str] = {}) -> None:
     """Refuse a mode that does not exist, and a trigger that it cannot have."""
     if mode not in MODES:
         raise UserError(f"mode {mode!r} does not exist: choose {' or '.join(MODES)}")
-    if mode == "realtime" and trigger_seconds is not None and trigger_seconds < LEAST_REALTIME_SECONDS:
+    least = least_trigger(mode, settings)
+    if trigger_seconds is not None and trigger_seconds < least:
         raise UserError(
-            f"Real-Time Mode needs a trigger of {LEAST_REALTIME_SECONDS:g} s, not {trigger_seconds:g} s: "
+            f"Real-Time Mode needs a trigger of {least:g} s, not {trigger_seconds:g} s: "
             "it is the time between checkpoints, not the latency"
         )
