@@ -66,12 +66,13 @@ def _bench_app(
 
     A map that was begun is continued: give the same options again.
     """
-    trigger_seconds = run.trigger_of(mode, trigger)
+    given = settings.read(conf, conf_file)
+    trigger_seconds = run.trigger_of(mode, trigger, given)
     asked = levels(first, last, step)
     every = run.positive("--period", period, least=0.5)
     held = run.positive("--hold", hold, least=(LOOKS + 1) * every)  # none is taken at its end
     containers = load_containers(platform) if platform else "slot+node"
-    name, script, given = Path(app).stem, apps.find(app), settings.read(conf, conf_file)
+    name, script = Path(app).stem, apps.find(app)
     check_script(script)
     order = Order(
         name=name,

@@ -2,7 +2,7 @@
 
 import logging
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -130,11 +130,11 @@ def paced(policy: Policy, period: float) -> Policy:
     return replace(policy, period_seconds=positive("--period", period, least=0.5))
 
 
-def trigger_of(mode: str, given: float | None) -> float:
-    """The trigger interval of a command that chooses one."""
+def trigger_of(mode: str, given: float | None, spark: Mapping[str, str]) -> float:
+    """The trigger interval of a command that chooses one, with these settings of Spark."""
     check_mode(mode, None)
     seconds = TRIGGERS[mode] if given is None else positive("--trigger", given)
-    check_mode(mode, seconds)
+    check_mode(mode, seconds, spark)
     return seconds
 
 

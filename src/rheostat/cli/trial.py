@@ -68,7 +68,8 @@ def _trial(
 
     What is in the folder from an earlier call with the same options is kept: it goes on where it stopped.
     """
-    trigger_seconds = run.trigger_of(mode, trigger)
+    given = settings.read(conf, conf_file)
+    trigger_seconds = run.trigger_of(mode, trigger, given)
     if mode == "realtime" and kafka is None:
         raise UserError("--mode realtime needs --kafka HOST:PORT; start a broker with `rheostat kafka up`")
     if not 0 <= warm_up <= MOST_WARM_UP_SECONDS:
@@ -89,7 +90,7 @@ def _trial(
         warm_up_seconds=warm_up,
         partitions=partitions,
         kafka=kafka,
-        settings=settings.read(conf, conf_file),
+        settings=given,
     )
     parse_curve(contest.load)
     tried = _named(policies)

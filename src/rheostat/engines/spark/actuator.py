@@ -75,7 +75,8 @@ class Actuator:
             self.before_step("parallelism")
             changed = self._set_parallelism(before.parallelism, target.parallelism)
         except RheostatError as error:
-            self._take_back(added, before, target)
+            if not self._take_back(added, before, target):
+                raise
             raise type(error)(f"{error}; rolled back") from error
         self.parallelism = target.parallelism
         if coming:
@@ -165,8 +166,9 @@ class Actuator:
             )
         self.steps.append(f"{wanted} executors registered after {self.clock.now() - began:.1f} s")
 
-    def _take_back(self, added: tuple[str, ...], before: Configuration, target: Configuration) -> None:
-        """Return to what ran before; the error that led here is the one to tell."""
+    def _take_back(self, added: tuple[str, ...], before: Configuration, target: Configuration) -> bool:
+        """Return to what ran before; whether that was reached. The error that led here is the one to tell."""
+        reached = self.parallelism == before.parallelism  # state that was rewritten stays so
         try:
             self._set_stateless(target.parallelism, before.parallelism)
             self.monitor.link.ask("executors", total=before.nodes * self.machines.kind.executors)
@@ -174,9 +176,11 @@ class Actuator:
                 self._release(added)
         except RheostatError as error:
             self.steps.append(f"rolling back: {error}")
+            reached = False
         for name in added:
             if name in self.machines.names():
                 self.machines.remove(name)
+        return reached
 
     # -- parallelism -------------------------------------------------------------------------------------
 

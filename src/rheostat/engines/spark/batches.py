@@ -70,6 +70,7 @@ class Ledger:
     _stages: dict[int, dict[int, StageRun]] = field(default_factory=dict)  # batch -> stage id -> run
     _latest: float = 0.0  # when the last batch ended
     _last: Batch | None = None
+    _position: float | None = None  # where a reader of Kafka stood after it
     _doubt: str = ""  # what was absurd since then
 
     def count_arrivals(self, samples: Sequence[Sequence[float]]) -> None:
@@ -101,8 +102,7 @@ class Ledger:
                     if batch is not None:
                         batches.append(batch)
                 elif kind == "idle":
-                    if self._is_ours(event, "query"):
-                        batches.append(self._nothing(plausible.moment(event, "timestamp") - self.began_at))
+                    batches += self._nothing(event)
                 elif (text := _words(event)) is not None:
                     name = str(event.get("kind") or kind)
                     told.append(Event(self._when(event), storable(name), storable(text)))
@@ -136,18 +136,29 @@ class Ledger:
             batch = self._batch(progress)
         except _ABSURD as error:
             self._doubt = plausible.short(error)
-            number = plausible.counted(progress, "batchId", plausible.MOST_ID) or 0
-            batch = Batch(number, self._latest, self._latest, 0.0, None, {}, (), {})
+            number = plausible.counted(progress, "batchId", plausible.MOST_ID)
+            if number is None:
+                number = self._last.number + 1 if self._last else 0
+            batch = Batch(number, self._latest, self._latest, 0.0, None, {}, (), {}, query=self.name)
         batch, self._doubt = replace(batch, doubt=self._doubt or _overworked(batch)), ""
         self._latest = batch.finished
         self._last = batch
         return batch
 
-    def _nothing(self, at: float) -> Batch:
-        """A trigger at which the source held nothing beyond the last batch: Spark runs none then."""
+    def _nothing(self, event: Mapping[str, Any]) -> list[Batch]:
+        """A trigger at which the source held nothing beyond the last batch: Spark runs none then.
+
+        It also runs none where a user lets rows wait until there are enough of them; that is no silence.
+        """
+        if not self._is_ours(event, "query"):
+            return []
+        at = plausible.moment(event, "timestamp") - self.began_at
         last = self._last or Batch(-1, at, at, 0.0, 0.0, {}, (), {}, query=self.name)
+        told = next((rows for when, rows in reversed(self._arrived) if when <= at), 0.0)
+        if self._position is not None and told > self._position:
+            return []
         nothing = replace(last, input_rows=0.0, backlog=0.0, rows={}, stages=(), parts={}, doubt="")
-        return replace(nothing, started=at, finished=at, idle=True)
+        return [replace(nothing, started=at, finished=at, idle=True)]
 
     def _batch(self, progress: Mapping[str, Any]) -> Batch:
         number, parts = (
@@ -203,7 +214,7 @@ class Ledger:
 
         Micro-batches of a source that is not Kafka take all that it has, and may count it otherwise.
         """
-        position = _position(sources)
+        position = self._position = _position(sources)
         if not self._arrived or (position is None and not self.realtime):
             return _backlog(sources)
         times, rows = zip(*self._arrived, strict=True)

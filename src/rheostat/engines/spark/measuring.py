@@ -33,6 +33,7 @@ class Window:
     offered: tuple[tuple[float, float], ...] = ()  # when, and rows so far, where the source tells
     latest: tuple[Batch, ...] = ()  # batches before it, too, by which rows are compared with that
     stale: bool = False  # no batch ended in it: these are the last that did
+    busy: bool = False  # a batch runs
 
     @property
     def doubtful(self) -> bool:
@@ -56,13 +57,15 @@ class Window:
         return tuple(batch for batch in self.batches if not batch.idle)
 
     def offered_since(self, at: float) -> float | None:
-        """What the source was offered after this moment, by its own count; None: it does not tell."""
-        return _counted(self.offered, at, self.now) if self.offered else None
+        """What the source was offered after this moment, by its own count; None: it has not told since."""
+        return _counted(self.offered, at, self.now) if _at(self.offered, -1) >= at else None
 
     @property
     def quiet(self) -> bool:
-        """Whether there was nothing to do, and still is not as far as the source tells."""
-        return bool(self.batches) and not self.ran and not self.offered_since(self.batches[-1].started)
+        """Whether there was nothing to do, and still is not as far as anybody tells."""
+        if not self.batches or self.ran or self.busy:
+            return False
+        return not self.offered_since(self.batches[-1].started)
 
     @property
     def input_rows(self) -> float:
@@ -104,7 +107,9 @@ def operators(
             if window.realtime
             else _work(runs, rows_in, rows_told, lambda run: run.busy_seconds),
             waiting=_waiting(window) if linked else None,
-            arrivals=tuple(batch.input_rows for batch in window.batches) if first else (),
+            arrivals=tuple(batch.input_rows for batch in (window.ran if window.stale else window.batches))
+            if first
+            else (),
             skew=_skew(runs, window.realtime),
             instances=_instances(window, runs, nodes, kind) if window.realtime else (),
         )
@@ -120,7 +125,7 @@ def application(source: str, window: Window, trigger_seconds: float | None) -> A
         load={source: load},
         throughput=None if window.stale else _throughput(window),
         backlog=_backlog(window, load),
-        lag_seconds=lag(window, load, trigger_seconds),
+        lag_seconds=lag(window, load),
         batch_seconds=_batch_seconds(window),
         trigger_seconds=trigger_seconds,
         state_bytes=last.state_bytes if last else None,
@@ -140,12 +145,13 @@ def together(
     all_measured = list(measured.values())
     sources = [measured[query_of[name]] for name in topology.sources if query_of[name] in measured]
     slowest = max(all_measured, key=lambda one: one.batch_seconds or 0.0)
+    unknown = not slowest.batch_seconds and any(one.batch_seconds is None for one in all_measured)
     return ApplicationMeasures(
         load={name: load for one in sources for name, load in one.load.items() if name in topology.sources},
         throughput=_total([one.throughput for one in sources]),
         backlog=_total([one.backlog for one in all_measured]),
         lag_seconds=_longest(topology, query_of, {name: one.lag_seconds for name, one in measured.items()}),
-        batch_seconds=slowest.batch_seconds,
+        batch_seconds=None if unknown else slowest.batch_seconds,
         trigger_seconds=slowest.trigger_seconds,
         state_bytes=_total([one.state_bytes for one in all_measured]),
         state_rows=_total([one.state_rows for one in all_measured]),
@@ -199,7 +205,7 @@ def _batch_seconds(window: Window) -> float | None:
     return sum(batch.seconds for batch in ran) / len(ran) if ran and not window.stale else None
 
 
-def lag(window: Window, load: float | None, trigger_seconds: float | None = None) -> float | None:
+def lag(window: Window, load: float | None) -> float | None:
     """How old the oldest row was when its batch was done, or is by now if none ends."""
     known = (*filter(None, [window.before]), *window.batches)
     if not known:
@@ -210,9 +216,9 @@ def lag(window: Window, load: float | None, trigger_seconds: float | None = None
         return behind if last.backlog is not None else None
     if not last.idle:
         return _waited(known, last) + max(0.0, window.now - last.finished - last.seconds) + behind
-    nothing = window.offered_since(last.started) == 0
-    overdue = 0.0 if nothing else window.now - last.finished - (trigger_seconds or 0.0)
-    return max(0.0, overdue, *(_waited(known, batch) for batch in ran[-1:])) + behind
+    waits = window.busy and window.offered_since(last.started) != 0
+    since = window.now - last.started if waits else 0.0
+    return max(since, *(_waited(known, batch) for batch in ran[-1:]), 0.0) + behind
 
 
 def _waited(known: Sequence[Batch], batch: Batch) -> float:
@@ -243,7 +249,10 @@ def _load(window: Window) -> float | None:
         rows, counted = _arrived(compared), _counted(window.offered, *_span(compared))
         if rows and counted:
             return rows / counted * _counted(window.offered, since, until) / (until - since)
-    arrived, (since, until) = _arrived(window), _span(window)
+    arrived = _arrived(window)
+    if not arrived and until > since and _counted(window.offered, since, until):
+        return None  # the first rows of all: the source may count anything
+    since, until = _span(window)
     return arrived / (until - since) if arrived is not None and until > since else None
 
 

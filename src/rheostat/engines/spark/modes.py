@@ -1,16 +1,28 @@
 """The two modes; needs no Spark, so that a command can refuse a wrong one at once."""
 
+import re
 from collections.abc import Mapping
 
 from rheostat.model.errors import UserError
 
 MODES = ("microbatch", "realtime")
 LEAST_SETTING = "spark.sql.streaming.realTimeMode.minBatchDuration"
+_UNITS = {"": 0.001, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
 def least_trigger(mode: str, settings: Mapping[str, str]) -> float:
-    """The shortest trigger, in seconds, that Spark takes; who sets another minimum hears from Spark."""
-    return 5.0 if mode == "realtime" and LEAST_SETTING not in settings else 0.0
+    """The shortest trigger that Spark takes, in seconds.
+
+    >>> least_trigger("realtime", {}), least_trigger("realtime", {LEAST_SETTING: "1500"})
+    (5.0, 1.5)
+    """
+    if mode != "realtime":
+        return 0.0
+    given = settings.get(LEAST_SETTING, "5s").strip().lower()
+    found = re.fullmatch(r"(\d+)\s*(\w*)", given)
+    if found is None or found[2] not in _UNITS:
+        raise UserError(f"{LEAST_SETTING}={given} is no time: write it as 3s or 3000ms")
+    return int(found[1]) * _UNITS[found[2]]
 
 
 def check_mode(mode: str, trigger_seconds: float | None, settings: Mapping[str, str] = {}) -> None:

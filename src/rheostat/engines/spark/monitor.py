@@ -56,6 +56,7 @@ class Query:
     def __init__(self, name: str, operators: Sequence[str], ledger: Ledger) -> None:
         self.name, self.operators, self.ledger = name, tuple(operators), ledger
         self.run: str | None = None
+        self.busy = False
         self.stages: list[dict[str, Any]] = []
         self.batches: list[Batch] = []
         self.before: Batch | None = None
@@ -68,7 +69,7 @@ class Query:
     def read(self, told: Mapping[str, Any]) -> None:
         """Take what the driver tells of the query itself."""
         self.ledger.query = told["id"] or ""  # not started yet: none is its own
-        self.run, self.stages = told["run"], told["stages"]
+        self.run, self.stages, self.busy = told["run"], told["stages"], bool(told["busy"])
         self.ledger.count_arrivals(told["arrived"])
 
     def add(self, batch: Batch, slots: int) -> None:
@@ -106,7 +107,7 @@ class Query:
     def start_anew(self) -> None:
         """Another driver runs it now."""
         self.batches, self.before, self._cold = [], None, COLD_BATCHES
-        self._latest, self._judged = (), None
+        self._latest, self._judged, self.busy = (), None, False
 
     def window(self, realtime: bool, start: float, now: float) -> measuring.Window:
         """The open window as a value.
@@ -116,12 +117,16 @@ class Query:
         """
         offered = tuple(self.ledger.arrivals)
         known = measuring.Window(
-            self.before, tuple(self.batches), realtime, now, start, offered, self._latest
+            self.before, tuple(self.batches), realtime, now, start, offered, self._latest, busy=self.busy
         )
-        if known.ran or known.quiet or realtime or not offered or self._judged is None:
+        return known if known.ran or known.quiet or not offered else self.standing_in(known)
+
+    def standing_in(self, known: measuring.Window) -> measuring.Window:
+        """The window with the last batch that told what a row costs, where there is one."""
+        if known.realtime or self._judged is None:
             return known
         before, last = self._judged
-        since = (one for one in (self.before, *self.batches) if one and one.started > last.started)
+        since = (one for one in (known.before, *known.batches) if one and one.started > last.started)
         return replace(known, before=before, batches=(last, *(one for one in since if one.idle)), stale=True)
 
     def shares(self) -> dict[str, tuple[int, ...]]:
@@ -177,11 +182,18 @@ class Monitor:
             self._events += [event for event in events if event not in self._events]
         for batch in ended:
             self.rows.update({name: int(count) for name, count in batch.rows.items()})
-        ended.sort(key=lambda batch: batch.finished)
-        self.recent.extend(ended)
+        for batch in sorted(ended, key=lambda batch: batch.finished):
+            self._remember(batch)
         for name in self._machines.check(self.executors):
             self.note(now, "node", f"node {name} ended by itself")
         return ended
+
+    def _remember(self, batch: Batch) -> None:
+        """Keep it among the recent; of a silence only the newest trigger, or it would push out the rest."""
+        before = next((one for one in reversed(self.recent) if one.query == batch.query), None)
+        if before is not None and before.idle and batch.idle:
+            self.recent.remove(before)
+        self.recent.append(batch)
 
     def note(self, at: float, kind: str, text: str) -> None:
         """Add an event of the controller's own."""
@@ -233,11 +245,15 @@ class Monitor:
         """Close the windows and open the next."""
         nodes = self.nodes_of_executors()
         operators: dict[str, OperatorMeasures] = {}
-        for query in self.queries.values():
+        windows = {name: q.window(self._realtime, self.start, now) for name, q in self.queries.items()}
+        silent = all(window.quiet for window in windows.values())
+        for name, query in self.queries.items():
+            # What reached others will reach it, and cost what it did.
+            coming = windows[name].quiet and not silent
             operators |= measuring.operators(
                 topology,
                 query.operators,
-                query.window(self._realtime, self.start, now),
+                query.standing_in(windows[name]) if coming else windows[name],
                 query.shares(),
                 parallelism,
                 nodes,
@@ -248,11 +264,7 @@ class Monitor:
             now,
             {name: operators[name] for name in topology.names},
             self._nodes(now, nodes),
-            self._application(
-                topology,
-                trigger_seconds,
-                {n: q.window(self._realtime, self.start, now) for n, q in self.queries.items()},
-            ),
+            self._application(topology, trigger_seconds, windows),
             tuple(self._events),
         )
         self._events = []
@@ -262,11 +274,11 @@ class Monitor:
     def peek(self, now: float, topology: Topology) -> ApplicationMeasures:
         """The last few batches, for a live view; closes nothing."""
         windows = {}
-        for name in self.queries:
+        for name, query in self.queries.items():
             recent = [batch for batch in self.recent if batch.query == name][-4:]
             before = recent[0] if len(recent) > 1 else None
             last = tuple(recent[1:] if before else recent)
-            windows[name] = measuring.Window(before, last, self._realtime, now)
+            windows[name] = measuring.Window(before, last, self._realtime, now, busy=query.busy)
         return self._application(topology, None, windows)
 
     def _application(

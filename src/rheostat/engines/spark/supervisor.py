@@ -124,7 +124,8 @@ class Supervisor:
         backoff = 0.0
         while not self._around.stopping.wait(max(ARRIVALS_SECONDS, backoff)):
             try:
-                self.arrived.append((int(time.time() * 1000), float(arrived())))
+                rows = float(arrived())
+                self.arrived.append((int(time.time() * 1000), rows))
                 backoff = 0.0
             except Exception as error:  # a broker that is away: it may come back
                 if self._around.is_over():
@@ -163,6 +164,7 @@ def describe(
         "name": name,
         "id": None if query is None else str(query.id),
         "run": None if query is None else str(query.runId),
+        "busy": query is not None and bool(query.status["isTriggerActive"]),
         "stages": [stage.as_json() for stage in found],
         "arrived": list(arrived),
     }
