@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from rheostat.control.clock import SystemClock
@@ -88,12 +89,13 @@ def plan(engine: SparkEngine, nodes: int | None = None, **parallelism: int) -> P
 
 
 def observe_batches(engine: SparkEngine, batches: int, limit: float = 120.0) -> Observation:
-    """Close the window and observe the next one once it holds so many batches."""
-    engine.observe()
-    seen, until = 0, time.monotonic() + limit
-    while seen < batches:
-        assert time.monotonic() < until, f"{seen} of {batches} batches within {limit} s"
+    """Close the window and observe the next one once it holds so many batches; events of both are told."""
+    told = engine.observe().events
+    ended, until = 0, time.monotonic() + limit
+    while ended < batches:
+        assert time.monotonic() < until, f"{ended} of {batches} batches within {limit} s"
         time.sleep(0.2)
         engine.poll()
-        seen = sum(not batch.idle for query in engine.monitor.queries.values() for batch in query.batches)
-    return engine.observe()
+        ended = sum(not batch.idle for query in engine.monitor.queries.values() for batch in query.batches)
+    seen = engine.observe()
+    return replace(seen, events=(*told, *seen.events))

@@ -26,7 +26,7 @@ def test_state_spreads_over_new_nodes_and_comes_back_when_they_leave(
         assert _tasks_per_executor(engine) == [4]
 
         _change(engine, nodes=2)
-        events = (*engine.observe().events, *observe_batches(engine, 3).events)
+        events = observe_batches(engine, 3).events
         assert _tasks_per_executor(engine) == [2, 2]
         moves = [event.text for event in events if event.kind == "state"]
         assert any(text.startswith("2 of 4 partitions moved to executor ") for text in moves), moves

@@ -20,7 +20,8 @@ from rheostat.model.decision import Plan
 from rheostat.model.errors import RheostatError, UserError
 from rheostat.model.topology import Topology
 
-EXECUTOR_SECONDS = 60.0
+EXECUTOR_SECONDS = 60.0  # for executors to come while the application runs
+FIRST_SECONDS = 180.0  # for those that it starts with: before them nothing runs that would wait
 LEAVING_SECONDS = 60.0
 BATCH_SECONDS = 30.0
 RESCALE_SECONDS = 600.0
@@ -94,7 +95,7 @@ class Actuator:
         """Have so many nodes with their executors before anything runs on them, and no more."""
         self.monitor.poll(self.clock.now())
         self._add_nodes(max(0, nodes - len(self.machines.names())))
-        self._add_executors(nodes, self.machines.names())
+        self._add_executors(nodes, self.machines.names(), FIRST_SECONDS)
         if surplus := self.machines.names()[nodes:]:
             self._remove(surplus, nodes)
         self.nodes = nodes
@@ -148,7 +149,8 @@ class Actuator:
             self.steps.append(f"{', '.join(added)} up after {self.clock.now() - began:.1f} s")
         return added
 
-    def _add_executors(self, nodes: int, added: tuple[str, ...]) -> None:
+    def _add_executors(self, nodes: int, added: tuple[str, ...], seconds: float | None = None) -> None:
+        limit = self.executor_seconds if seconds is None else seconds
         began, wanted, losses = self.clock.now(), nodes * self.machines.kind.executors, self.machines.losses
         self.monitor.link.ask("executors", total=wanted)
         self.before_step("executors")
@@ -160,10 +162,8 @@ class Actuator:
             per_node = self.machines.kind.executors
             return len(hosts) >= wanted and all(hosts.count(name) >= per_node for name in added)
 
-        if not self._wait(here, self.executor_seconds):
-            raise RheostatError(
-                f"{self.ready} of {wanted} executors were ready in {self.executor_seconds:g} s"
-            )
+        if not self._wait(here, limit):
+            raise RheostatError(f"{self.ready} of {wanted} executors were ready in {limit:g} s")
         self.steps.append(f"{wanted} executors registered after {self.clock.now() - began:.1f} s")
 
     def _take_back(self, added: tuple[str, ...], before: Configuration, target: Configuration) -> bool:
