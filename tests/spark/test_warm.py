@@ -36,17 +36,17 @@ def words(folder):
 def rehearsed_in(folder):  # walk skips folders that go meanwhile
     return any("rehearsal" in names for _, names, _ in os.walk(folder))
 
-def counts(spark, provider):
+def start(spark, provider, name):
     rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 100).load().repartition(4)
     rows = rows.withColumn("key", F.expr("value % 10")).withWatermark("timestamp", "0 seconds")
-    if "twice" in sys.argv:
+    if name == "once":
+        query = rows.groupBy("key").count().writeStream.outputMode("complete")
+    else:  # state in the middle of the query, too
         once = rows.groupBy(F.window("timestamp", "1 second"), "key").count()
         done = once.groupBy(F.window(F.window_time("window"), "1 second")).agg(F.sum("count").alias("count"))
         query = done.writeStream.outputMode("append")
-    else:
-        query = rows.groupBy("key").count().writeStream.outputMode("complete")
-    return query.format("memory").queryName("counts").trigger(processingTime="1 second").option(
-        "checkpointLocation", str(provider.folder / "checkpoint")).start()
+    return query.format("memory").queryName(name).trigger(processingTime="1 second").option(
+        "checkpointLocation", str(provider.folder / name)).start()
 
 with LocalProvider() as provider:
     first = provider.add(KIND)
@@ -54,7 +54,7 @@ with LocalProvider() as provider:
     builder = SparkSession.builder.master(provider.url)
     for key, value in {
         **executor_settings({BUDGET: "0.5"}),
-        LIMIT: "0.01" if "late" in sys.argv else "60",
+        LIMIT: "0.01" if "late" in sys.argv else "100",
         "spark.driver.host": "127.0.0.1",
         "spark.executor.cores": "2",
         "spark.executor.memory": "512m",
@@ -69,22 +69,23 @@ with LocalProvider() as provider:
     context = spark.sparkContext
     context.setLogLevel("ERROR")
     until(lambda: warmed(context._jvm) == {"0"})
-    query = counts(spark, provider)
-    until(lambda: query.lastProgress and query.lastProgress["batchId"] >= 1)
+    queries = [start(spark, provider, name) for name in ("once", "twice")]
+    until(lambda: all(query.lastProgress and query.lastProgress["batchId"] >= 1 for query in queries))
     second = provider.add(KIND)
     until(lambda: warmed(context._jvm) == {"0", "1"})
     folder = provider.folder / second.name
     until(lambda: words(folder).count("Finished task") >= 4)
-    stop_between_batches(query, 1.0)  # else a batch may be in the table and not in the progress
-    progress = query.lastProgress
-    counted = [row["count"] for row in spark.table("counts").collect()]
+    for query in queries:
+        stop_between_batches(query, 1.0)  # else a batch may be in the table and not in the progress
+    batches = [query.lastProgress["batchId"] + 1 for query in queries]
+    counted = [[row["count"] for row in spark.table(query.name).collect()] for query in queries]
     scratch = provider.folder / "scratch"
     assert rehearsed_in(scratch) == ("late" not in sys.argv)  # its state is in the last stage
     spark.stop()
     until(lambda: not rehearsed_in(scratch))  # executors end after their driver
     print(json.dumps({
         "first": words(provider.folder / first.name), "second": words(folder),
-        "counted": counted, "batches": progress["batchId"] + 1,
+        "counted": counted, "batches": batches,
     }))
 """
 
@@ -123,19 +124,12 @@ def test_a_new_executor_runs_every_stage_before_its_first_task_and_the_counts_st
     rehearsed = log.index("rehearsal round 0 lane 0")
     assert rehearsed < log.index("rehearsal took") < log.index("Got assigned task")
     stages = log[rehearsed:].splitlines()[0].partition("per stage:")[2].split()
-    assert len(stages) == 3
+    assert len(stages) == 3 + 4
     assert "ended early" not in log
     assert "rehearsal round" not in told["first"]  # there was no batch yet
-    assert told["counted"] == [10 * told["batches"]] * 10  # ten rows of each key per batch
-
-
-def test_state_in_the_middle_of_a_query_is_rehearsed_too() -> None:
-    told = json.loads(run(APP, "twice").splitlines()[-1])
-    log = told["second"]
-    stages = log[log.index("rehearsal round 0 lane 0") :].splitlines()[0].partition("per stage:")[2].split()
-    assert len(stages) == 4
-    assert "ended early" not in log
-    assert 0 < sum(told["counted"]) <= 100 * told["batches"]
+    (once, twice), (batches, others) = told["counted"], told["batches"]
+    assert once == [10 * batches] * 10  # ten rows of each key per batch
+    assert 0 < sum(twice) <= 100 * others
 
 
 def test_an_executor_that_is_late_leaves_the_rest_of_its_rehearsal_out() -> None:
