@@ -40,10 +40,10 @@ def wait_for(engine: SparkEngine, reader: TopicReader, count: int) -> None:
 
 
 def silent_window(engine: SparkEngine) -> Observation | None:
-    """A window in which no row came, if the next is one."""
-    time.sleep(2)
+    """A window in which no row came and a trigger passed, if the next is one."""
+    time.sleep(3)
     seen = engine.observe()
-    return seen if seen.total_load == 0 else None
+    return seen if seen.total_load == 0 and seen.application.backlog is not None else None
 
 
 @pytest.mark.parametrize("mode", ["microbatch", "realtime"])

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from rheostat.engines.spark.warm import executor_settings
+from rheostat.engines.spark.warm import LIMIT, executor_settings
 from rheostat.infrastructure.local import LocalProvider
 from rheostat.model.decision import Status
 
 from .support import application, observe_batches, plan
 
 APP = """
-import json, os, sys, time
+import json, os, time
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from rheostat.infrastructure.local import LocalProvider
@@ -54,7 +54,7 @@ with LocalProvider() as provider:
     builder = SparkSession.builder.master(provider.url)
     for key, value in {
         **executor_settings({BUDGET: "0.5"}),
-        LIMIT: "0.01" if "late" in sys.argv else "100",
+        LIMIT: "100",
         "spark.driver.host": "127.0.0.1",
         "spark.executor.cores": "2",
         "spark.executor.memory": "512m",
@@ -80,7 +80,7 @@ with LocalProvider() as provider:
     batches = [query.lastProgress["batchId"] + 1 for query in queries]
     counted = [[row["count"] for row in spark.table(query.name).collect()] for query in queries]
     scratch = provider.folder / "scratch"
-    assert rehearsed_in(scratch) == ("late" not in sys.argv)  # its state is in the last stage
+    assert rehearsed_in(scratch)
     spark.stop()
     until(lambda: not rehearsed_in(scratch))  # executors end after their driver
     print(json.dumps({
@@ -132,8 +132,19 @@ def test_a_new_executor_runs_every_stage_before_its_first_task_and_the_counts_st
     assert 0 < sum(twice) <= 100 * others
 
 
-def test_an_executor_that_is_late_leaves_the_rest_of_its_rehearsal_out() -> None:
-    log = json.loads(run(APP, "late").splitlines()[-1])["second"]
+def test_an_executor_that_is_late_leaves_the_rest_of_its_rehearsal_out(
+    cluster: LocalProvider, tmp_path: Path
+) -> None:
+    start = {"in": 1, "key": 2, "total": 2}
+    arguments = ("50", "microbatch", "count", str(tmp_path / "totals"))
+    with application(
+        cluster, tmp_path, "totals", *arguments, parallelism=start, settings={LIMIT: "0.01"}
+    ) as engine:
+        observe_batches(engine, 1)
+        outcome = engine.apply(plan(engine, nodes=2))
+        assert outcome.status is Status.APPLIED, outcome.reason
+        node = engine.machines.names()[1]
+        (log,) = [path.read_text() for path in cluster.folder.glob(f"{node}/*/*/stderr")]
     stages = log[log.index("rehearsal round 0 lane 0") :].splitlines()[0].partition("per stage:")[2].split()
     assert len(stages) == 1
     assert "went wrong" not in log
