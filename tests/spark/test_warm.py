@@ -111,8 +111,8 @@ with LocalProvider() as provider:
 """
 
 
-def run(script: str, *words: str) -> str:
-    command = [sys.executable, "-c", script, *words]
+def run(script: str) -> str:
+    command = [sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
