@@ -182,7 +182,8 @@ class Monitor:
             self._events += [event for event in events if event not in self._events]
         for batch in ended:
             self.rows.update({name: int(count) for name, count in batch.rows.items()})
-        for batch in sorted(ended, key=lambda batch: batch.finished):
+        ended.sort(key=lambda batch: batch.finished)
+        for batch in ended:
             self._remember(batch)
         for name in self._machines.check(self.executors):
             self.note(now, "node", f"node {name} ended by itself")
