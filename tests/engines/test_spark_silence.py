@@ -139,10 +139,9 @@ def test_an_absurd_batch_leaves_its_silence_a_name_and_a_number() -> None:
 
 
 def test_in_a_graph_a_query_that_waits_for_rows_costs_what_it_did() -> None:
-    diamond = {"in": 1.0, "left": 0.0}
     unknown = {
         "in": ApplicationMeasures({"in": 10.0}, batch_seconds=None),
-        "left": ApplicationMeasures({"left": 0.0}, batch_seconds=diamond["left"]),
+        "left": ApplicationMeasures({"left": 0.0}, batch_seconds=0.0),
     }
     chain = Topology("d", tuple(map(Operator, unknown)), (Stream("in", "left"),))
     assert together(chain, {name: name for name in unknown}, unknown).batch_seconds is None

@@ -68,7 +68,6 @@ class Ledger:
     )  # (when, rows so far), if the source tells
     _done: float = 0.0
     _stages: dict[int, dict[int, StageRun]] = field(default_factory=dict)  # batch -> stage id -> run
-    _latest: float = 0.0  # when the last batch ended
     _last: Batch | None = None
     _position: float | None = None  # where a reader of Kafka stood after it
     _doubt: str = ""  # what was absurd since then
@@ -141,7 +140,6 @@ class Ledger:
                 number = self._last.number + 1 if self._last else 0
             batch = Batch(number, self._latest, self._latest, 0.0, None, {}, (), {}, query=self.name)
         batch, self._doubt = replace(batch, doubt=self._doubt or _overworked(batch)), ""
-        self._latest = batch.finished
         self._last = batch
         return batch
 
@@ -204,6 +202,11 @@ class Ledger:
             query=self.name,
             end=_end(plausible.mappings(progress, "sources")),
         )
+
+    @property
+    def _latest(self) -> float:
+        """When the last batch ended."""
+        return self._last.finished if self._last else 0.0
 
     def _when(self, event: Mapping[str, Any]) -> float:
         at = plausible.counted(event, "at", plausible.MOST_ID)
