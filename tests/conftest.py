@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from rheostat.infrastructure import kafka
 from rheostat.infrastructure.local import LocalProvider
@@ -15,6 +16,9 @@ from .jvm import quicken
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and so would all that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.pop("COLUMNS", None)  # xdist sets it, and a console that finds it keeps that width for good
+
+settings.register_profile("any-machine", deadline=None)
+settings.load_profile("any-machine")
 
 TESTS = Path(__file__).parent
 ON_SPARK = (TESTS / "apps", TESTS / "chaos", TESTS / "contracts" / "test_engine.py", TESTS / "spark")

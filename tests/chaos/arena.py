@@ -1,7 +1,6 @@
 """One application under attack: a broker, a `rheostat run`, rows that never stop, and the faults."""
 
 import contextlib
-import json
 import os
 import random
 import signal
@@ -157,9 +156,7 @@ class Arena:
 
     def _wish(self) -> None:
         counts = {name: self.wished[name] for name in ("work", "total")}
-        new = self.run.wishes.with_suffix(".new")
-        new.write_text(json.dumps({"nodes": self.wished["nodes"], "parallelism": counts}))
-        new.replace(self.run.wishes)
+        self.run.wish({"nodes": self.wished["nodes"], "parallelism": counts})
 
     def _settle(self) -> None:
         """What is reported is what was wished for, and it is what runs."""
@@ -206,7 +203,7 @@ class Arena:
     def _fault(self, fault: str) -> Iterator[None]:
         """Do it; within, whoever is held at a step goes on; afterwards, what a fault holds is let go."""
         if fault in ("executor", "worker"):
-            self._draw.choice(self._found(EXECUTOR if fault == "executor" else WORKER)).kill()
+            eventually(lambda: self._kill(EXECUTOR if fault == "executor" else WORKER))
             yield
         elif fault == "driver":
             os.killpg(self.run.driver, signal.SIGKILL)
@@ -225,6 +222,13 @@ class Arena:
             yield from self._freeze()
         else:
             yield from self._fill()
+
+    def _kill(self, what: str) -> bool:
+        """Kill one of them, unless it ends by itself in this moment."""
+        with contextlib.suppress(psutil.NoSuchProcess, IndexError):
+            self._draw.choice(self._found(what)).kill()
+            return True
+        return False
 
     def _freeze(self) -> Iterator[None]:
         """The Worker and its executors stand still, as a machine does that swaps."""

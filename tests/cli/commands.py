@@ -48,6 +48,6 @@ def process(command: str, folder: Path, **environment: str) -> subprocess.Comple
         env={**os.environ, "PATH": path, "COLUMNS": "80", **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )

@@ -77,14 +77,16 @@ def test_failed_changes_alerts_and_events_are_told(capsys: pytest.CaptureFixture
 )
 def test_the_journal_tells_whether_the_controller_lives(
     capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
     ago: float,
     facts: dict[str, object],
     event: str | None,
     state: str,
     says: str,
 ) -> None:
-    notes = [Event(1500.0, event, "by the user")] if event else []
-    write(Path("j.sqlite"), turns(25), *notes, started_at=time.time() - 1500 - ago, **facts)
+    notes, now = [Event(1500.0, event, "by the user")] if event else [], time.time()
+    write(Path("j.sqlite"), turns(25), *notes, started_at=now - 1500 - ago, **facts)
+    monkeypatch.setattr(time, "time", lambda: now)
     told = json.loads(status(capsys, "--json"))
     assert told["state"] == state
     assert says in told["says"]
@@ -186,9 +188,9 @@ def test_a_big_journal_is_read_at_once(capsys: pytest.CaptureFixture[str]) -> No
         journal._db.execute("PRAGMA synchronous = OFF")
         for number in range(1, 10_001):
             journal.add(replace(made, number=number))
-    began = time.perf_counter()
+    began = time.process_time()
     status(capsys)
-    assert time.perf_counter() - began < 1.0
+    assert time.process_time() - began < 1.0
 
 
 def test_a_pipe_gets_no_colours_and_no_trailing_blanks(tmp_path: Path) -> None:

@@ -17,8 +17,9 @@ from rheostat.engines.simulator.settings import Settings
 from rheostat.engines.spark.engine import SparkEngine
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Plan, Status
+from rheostat.model.observation import Observation
 from rheostat.model.topology import Operator, Stream, Topology
-from tests.spark.support import application
+from tests.spark.support import application, soon
 
 CHAIN = Topology(
     "chain",
@@ -36,9 +37,19 @@ class Started:
 
     engine: Engine
     clock: Clock
+    began: float  # the window did not begin earlier
     span: float  # seconds that make a window worth looking at
     exact: bool  # whether time and costs are virtual, and so exact
     lost: Callable[[], float]  # rows that entered and never came out, beyond those in flight
+
+    def see(self, check: Callable[[Observation], None], span: float) -> None:
+        """Check the window of so many seconds; where batches are as long as they are, or a later one."""
+
+        def look() -> Observation:
+            self.clock.sleep(span)
+            return self.engine.observe()
+
+        soon(look, check, looks=1 if self.exact else 12)
 
 
 def simulated(mode: str) -> Started:
@@ -51,12 +62,13 @@ def simulated(mode: str) -> Started:
         assert waiting < 30 * LOAD
         return float(record.arrived[record.steps] - record.completed()[-1] - waiting)
 
-    return Started(engine, engine, 60.0, True, lost)
+    return Started(engine, engine, engine.now(), 60.0, True, lost)
 
 
 def on_spark(engine: SparkEngine) -> Started:
     if engine.configuration != SMALL:
         assert engine.apply(plan(engine, SMALL)).status is Status.APPLIED
+    began = engine.clock.now()
     engine.observe()
 
     def lost() -> float:
@@ -65,7 +77,7 @@ def on_spark(engine: SparkEngine) -> Started:
         return abs(rows["work"] - 2 * rows["in"]) + abs(rows["out"] - rows["work"])
 
     span = 9.0 if engine.model.name == "pipelined" else 6.0  # a batch or more
-    return Started(engine, engine.clock, span, False, lost)
+    return Started(engine, engine.clock, began, span, False, lost)
 
 
 SIMULATED = [f"simulator-{mode}" for mode in ("pipelined", "staged", "storm")]
@@ -110,20 +122,25 @@ def test_an_observation_covers_the_time_since_the_last_one(started: Started) -> 
     engine, clock = started.engine, started.clock
     began = clock.now()
     clock.sleep(started.span)
+    waited = clock.now()
     first = engine.observe()
+    assert started.began <= first.start <= began
+    assert waited <= first.end <= clock.now()
     clock.sleep(started.span / 2)
+    waited = clock.now()
     second = engine.observe()
-    assert (first.start, first.end) == pytest.approx((began, began + started.span), abs=2)
-    assert (second.start, second.end) == pytest.approx((first.end, first.end + started.span / 2), abs=2)
+    assert second.start == first.end
+    assert waited <= second.end <= clock.now()
 
 
 def test_an_observation_names_every_operator_and_node_and_states_the_load(started: Started) -> None:
-    started.clock.sleep(started.span)
-    seen = started.engine.observe()
-    assert set(seen.operators) == {"in", "work", "out"}
-    assert len(seen.nodes) == started.engine.configuration.nodes
-    assert seen.application.load["in"] == pytest.approx(LOAD, rel=1e-6 if started.exact else 0.2)
-    assert seen.application.throughput == pytest.approx(LOAD, rel=0.25)
+    def check(seen: Observation) -> None:
+        assert set(seen.operators) == {"in", "work", "out"}
+        assert len(seen.nodes) == started.engine.configuration.nodes
+        assert seen.application.load["in"] == pytest.approx(LOAD, rel=1e-6 if started.exact else 0.2)
+        assert seen.application.throughput == pytest.approx(LOAD, rel=0.25)
+
+    started.see(check, started.span)
 
 
 def test_rows_and_cpu_of_every_operator_are_those_that_flowed(started: Started) -> None:
@@ -132,29 +149,33 @@ def test_rows_and_cpu_of_every_operator_are_those_that_flowed(started: Started) 
         clock.sleep(started.span)
         engine.observe()  # the first window still fills the pipeline
     span = 10 * started.span if started.exact else started.span
-    clock.sleep(span)
-    seen = engine.observe().operators
-    rows = seen["in"].processed or 0.0
-    tolerance = 0.02 if started.exact else 0.5  # a window holds whole batches
-    assert rows == pytest.approx(span * LOAD, rel=tolerance)
-    assert seen["work"].processed == pytest.approx(rows, rel=0.02)
-    assert seen["out"].processed == pytest.approx(2 * rows, rel=0.02)
-    assert seen["work"].emitted["out"] == pytest.approx(2 * (seen["work"].processed or 0))
-    costs = {name: (seen[name].cpu_seconds or 0) / (seen[name].processed or 1) for name in seen}
-    if started.exact:
-        assert costs == pytest.approx({"in": 0.0001, "work": 0.002, "out": 0.0005})
-    assert 0 < costs["out"] < costs["work"]
+
+    def check(window: Observation) -> None:
+        seen = window.operators
+        rows = seen["in"].processed or 0.0
+        tolerance = 0.02 if started.exact else 0.5  # a window holds whole batches
+        assert rows == pytest.approx(span * LOAD, rel=tolerance)
+        assert seen["work"].processed == pytest.approx(rows, rel=0.02)
+        assert seen["out"].processed == pytest.approx(2 * rows, rel=0.02)
+        assert seen["work"].emitted["out"] == pytest.approx(2 * (seen["work"].processed or 0))
+        costs = {name: (seen[name].cpu_seconds or 0) / (seen[name].processed or 1) for name in seen}
+        if started.exact:
+            assert costs == pytest.approx({"in": 0.0001, "work": 0.002, "out": 0.0005})
+        assert 0 < costs["out"] < costs["work"]
+
+    started.see(check, span)
 
 
 def test_a_plan_that_changes_nothing_takes_no_time_and_leaves_the_window_alone(started: Started) -> None:
     engine, clock = started.engine, started.clock
     began = clock.now()
     clock.sleep(started.span / 2)
+    waited = clock.now()
     outcome = engine.apply(plan(engine, SMALL))
     assert outcome.status is Status.UNCHANGED
-    assert outcome.started_at == outcome.finished_at == pytest.approx(clock.now(), abs=1)
+    assert waited <= outcome.started_at == outcome.finished_at <= clock.now()
     clock.sleep(started.span / 2)
-    assert engine.observe().start == pytest.approx(began, abs=1)
+    assert started.began <= engine.observe().start <= began
 
 
 def test_the_window_after_a_change_does_not_mix_two_configurations(started: Started) -> None:
@@ -173,9 +194,8 @@ def test_scaling_out_and_back_in_reaches_its_targets_and_loses_and_doubles_no_ro
     outcome = engine.apply(plan(engine, LARGE))
     assert outcome.status is Status.APPLIED, outcome.reason
     assert outcome.configuration == engine.configuration == LARGE
-    assert outcome.started_at == pytest.approx(began, abs=1)
-    assert outcome.finished_at == pytest.approx(clock.now(), abs=1)
-    assert outcome.finished_at > began + 1  # a node had to start
+    assert began <= outcome.started_at
+    assert began + 1 < outcome.finished_at <= clock.now()  # a node had to start
     clock.sleep(started.span)
     seen = engine.observe()
     assert {name: seen.operators[name].parallelism for name in seen.operators} == LARGE.parallelism

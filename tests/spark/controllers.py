@@ -1,6 +1,7 @@
 """Runs `rheostat run` as a user does, as a process of its own, and looks at all that it leaves."""
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -8,7 +9,7 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -126,6 +127,12 @@ class Controller:
     @property
     def err(self) -> str:
         return self._told("err").read_text()
+
+    def wish(self, wishes: Mapping[str, Any]) -> None:
+        """Tell the policy what to do; it reads the file at any moment."""
+        new = self.wishes.with_suffix(".new")
+        new.write_text(json.dumps(wishes))
+        new.replace(self.wishes)
 
     def send(self, number: signal.Signals) -> None:
         assert self.process is not None

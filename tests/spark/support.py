@@ -1,7 +1,7 @@
 """Starts applications on the shared embedded cluster, and takes them away again."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -86,6 +86,17 @@ def plan(engine: SparkEngine, nodes: int | None = None, **parallelism: int) -> P
     executors = count * engine.kinds[0].executors
     target = Configuration({**now.parallelism, **parallelism}, executors, count)
     return Plan(1, engine.now(), now, target, "a test wants it", changes=target != now)
+
+
+def soon(look: Callable[[], Observation], check: Callable[[Observation], None], looks: int = 12) -> None:
+    """Look again while a check fails: a busy machine blurs a window, as does a JVM that still compiles."""
+    for left in reversed(range(looks)):
+        try:
+            check(look())
+            return
+        except AssertionError:
+            if not left:
+                raise
 
 
 def observe_batches(engine: SparkEngine, batches: int, limit: float = 120.0) -> Observation:

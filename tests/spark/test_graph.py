@@ -15,6 +15,7 @@ from rheostat.infrastructure import kafka
 from rheostat.infrastructure.local import LocalProvider
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
+from tests.spark.controllers import eventually
 from tests.spark.support import application, plan
 
 ROWS, RATE = 600, 60
@@ -41,6 +42,17 @@ def wait_for(engine: SparkEngine, folder: Path, count: int, limit: float = 240.0
         assert time.monotonic() < until, f"{sum(kept(folder).values())} of {count} rows within {limit} s"
         time.sleep(0.5)
         engine.poll()
+
+
+def backlogs(engine: SparkEngine, query: str) -> list[float | None]:
+    """Of a query's batches: one is told later than its rows are there."""
+    engine.poll()
+    return [batch.backlog for batch in engine.monitor.recent if batch.query == query]
+
+
+def all_told(engine: SparkEngine, names: tuple[str, ...]) -> bool:
+    engine.poll()
+    return sum(engine.monitor.rows[name] for name in names) >= ROWS
 
 
 def by(folder: Path, name: str) -> set[int]:
@@ -102,8 +114,7 @@ def test_every_row_takes_every_path_once_while_it_is_rebalanced_stopped_and_resu
         runs, last = engine.monitor.run_id, engine.topology.sinks[0]
         outcome = engine.apply(plan(engine, **{last: 2}))
         assert (outcome.status, engine.monitor.run_id) == (Status.APPLIED, runs)
-        queue = [batch.backlog for batch in engine.monitor.recent if batch.query == last]
-        assert queue and None not in queue
+        assert None not in eventually(lambda: backlogs(engine, last), f"a batch of {last}")
     with graph(cluster, broker, tmp_path, shape) as engine:
         wait_for(engine, results, 2 * ROWS)
     assert kept(results) == expected(shape)
@@ -128,6 +139,7 @@ def test_topology_10_hands_every_row_on_to_one_child(
     results = tmp_path / "results"
     with graph(cluster, broker, tmp_path, "topology10") as engine:
         wait_for(engine, results, ROWS)
+        eventually(lambda: all_told(engine, ("2", "3", "4")), "word of the last batches")
         rows = dict(engine.monitor.rows)
     found = kept(results)
     assert Counter(value for value, _ in found.elements()) == Counter(range(ROWS))

@@ -8,8 +8,9 @@ from rheostat.engines.spark.engine import SparkEngine
 from rheostat.infrastructure.local import LocalProvider
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
+from rheostat.model.observation import Observation
 
-from .support import application, observe_batches, plan
+from .support import application, observe_batches, plan, soon
 
 KIND = NodeKind(cores=1.0, slots=4, memory_mb=1024.0)
 
@@ -61,10 +62,13 @@ def test_a_node_comes_and_goes_under_the_running_query(counting: SparkEngine) ->
 
 
 def test_load_and_backlog_are_what_the_source_was_offered(counting: SparkEngine) -> None:
-    seen = observe_batches(counting, 2).application
-    assert seen.load["in"] == pytest.approx(100, rel=0.15)
-    assert seen.backlog is not None and seen.backlog < 200
-    assert seen.lag_seconds is not None and seen.lag_seconds < 2
+    def check(window: Observation) -> None:
+        seen = window.application
+        assert seen.load["in"] == pytest.approx(100, rel=0.15)
+        assert seen.backlog is not None and seen.backlog < 200
+        assert seen.lag_seconds is not None and seen.lag_seconds < 2
+
+    soon(lambda: observe_batches(counting, 2), check)
 
 
 def test_the_state_of_an_aggregation_is_refused_beforehand_with_the_reason(counting: SparkEngine) -> None:

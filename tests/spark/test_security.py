@@ -90,7 +90,7 @@ def test_executors_get_the_secret_in_their_environment(guarded: Controller) -> N
 
 
 def test_a_node_that_is_added_knows_the_secret(guarded: Controller) -> None:
-    guarded.wishes.write_text('{"nodes": 2, "parallelism": {"2-project": 3}}')
+    guarded.wish({"nodes": 2, "parallelism": {"2-project": 3}})
     guarded.wait_for_turn(lambda turn: turn.outcome.status is Status.APPLIED)
     assert guarded.wait_for_turns(2).observation.operators["2-project"].parallelism == 3
     eventually(lambda: len(list(guarded.executors())) == 2)  # a process that one starts looks as it at first
@@ -118,9 +118,12 @@ def test_a_query_that_fails_tells_no_secret(guarded: Controller) -> None:
 
 
 def test_no_command_line_shows_a_secret(guarded: Controller) -> None:
-    lines = _commands(guarded)
+
+    def executors(lines: list[str]) -> int:
+        return sum("CoarseGrainedExecutorBackend" in line for line in lines)
+
     # a JVM that is about to start a program shows its own line twice for a moment
-    assert sum("CoarseGrainedExecutorBackend" in line for line in lines) >= 2
+    lines = eventually(lambda: found if executors(found := _commands(guarded)) >= 2 else None)
     assert any("SparkSubmit" in line for line in lines)
     assert [line for line in lines if MARK in line] == []
 

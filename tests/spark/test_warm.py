@@ -11,6 +11,7 @@ from rheostat.engines.spark.warm import LIMIT, executor_settings
 from rheostat.infrastructure.local import LocalProvider
 from rheostat.model.decision import Status
 
+from .controllers import eventually
 from .support import application, observe_batches, plan
 
 APP = """
@@ -25,7 +26,7 @@ from rheostat.model.configuration import NodeKind
 KIND = NodeKind(slots=2, memory_mb=1024)
 
 def until(condition):
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < end, "not in time"
         time.sleep(0.05)
@@ -75,6 +76,7 @@ with LocalProvider() as provider:
     until(lambda: warmed(context._jvm) == {"0", "1"})
     folder = provider.folder / second.name
     until(lambda: words(folder).count("Finished task") >= 4)
+    until(lambda: spark.table("twice").count())
     for query in queries:
         stop_between_batches(query, 1.0)  # else a batch may be in the table and not in the progress
     batches = [query.lastProgress["batchId"] + 1 for query in queries]
@@ -113,7 +115,7 @@ with LocalProvider() as provider:
 
 def run(script: str) -> str:
     command = [sys.executable, "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
@@ -125,7 +127,8 @@ def test_a_new_executor_runs_every_stage_before_its_first_task_and_the_counts_st
     assert rehearsed < log.index("rehearsal took") < log.index("Got assigned task")
     stages = log[rehearsed:].splitlines()[0].partition("per stage:")[2].split()
     assert len(stages) == 3 + 4
-    assert "ended early" not in log
+    early = [line for line in log.splitlines() if "ended early" in line]
+    assert [line for line in early if "rehearsed enough" not in line] == []  # on a slow machine
     assert "rehearsal round" not in told["first"]  # there was no batch yet
     (once, twice), (batches, others) = told["counted"], told["batches"]
     assert once == [10 * batches] * 10  # ten rows of each key per batch
@@ -144,7 +147,9 @@ def test_an_executor_that_is_late_leaves_the_rest_of_its_rehearsal_out(
         outcome = engine.apply(plan(engine, nodes=2))
         assert outcome.status is Status.APPLIED, outcome.reason
         node = engine.machines.names()[1]
-        (log,) = [path.read_text() for path in cluster.folder.glob(f"{node}/*/*/stderr")]
+        (path,) = cluster.folder.glob(f"{node}/*/*/stderr")
+        eventually(lambda: "rehearsal took" in path.read_text(), "its last words")
+        log = path.read_text()
     stages = log[log.index("rehearsal round 0 lane 0") :].splitlines()[0].partition("per stage:")[2].split()
     assert len(stages) == 1
     assert "went wrong" not in log

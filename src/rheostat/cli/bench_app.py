@@ -16,6 +16,7 @@ from rheostat.cli import apps, console, results, run, settings, world
 from rheostat.cli.kafka import delete_links
 from rheostat.cli.running import Order, check_script
 from rheostat.control.loop import Turn
+from rheostat.engines.spark import rate_source
 from rheostat.engines.spark.spec import SPEC
 from rheostat.model.decision import Status
 from rheostat.model.documents import write_document
@@ -188,13 +189,21 @@ def _climb(found: Discovered, loads: Sequence[float], held: float, order: Order)
         order = replace(order, policy=policy, folder=Path(folder) / "run", arguments=own)
         seconds = held * (len(loads) + 1)
         with run.interruptible() as ending, _no_links_left(order), run.watched(order, seconds) as watching:
-            running, began = watching.running, watching.running.clock.now()
-            for number, load in enumerate(loads, 1):
-                turns = list[Turn]()
-                for turn in running.turns(began + held * (number + 1)):
+            running, turns = watching.running, list[Turn]()
+
+            def look(until: float) -> None:
+                for turn in running.turns(until):
                     turns.append(turn)
                     watching.show(turn)
+
+            began = running.clock.now()
+            look(began + held)
+            noted = rate_source.began(order.folder / "checkpoint")  # later than the controller, by seconds
+            began = began if noted is None else noted - running.clock.began_at
+            for number, load in enumerate(loads, 1):
+                look(began + held * (number + 1))
                 found.add(judged(load, turns, order))
+                turns.clear()
                 console.out.print(f"{load:,.0f} rows/s: {_words(found.levels[-1])}", soft_wrap=True)
     return ending.code
 

@@ -176,8 +176,15 @@ def _spec(order: Order, machines: Machines) -> Spec:
         executor_memory_mb=int(kind.memory_mb * HEAP_SHARE / kind.executors),
         trigger_seconds=order.trigger_seconds,
         kafka=order.kafka,
-        settings=order.settings,
+        settings={**_scratch(machines), **order.settings},
     )
+
+
+def _scratch(machines: Machines) -> dict[str, str]:
+    """Where executors on our nodes unpack libraries: what one leaves that is killed goes with the nodes."""
+    if machines.scratch is None:
+        return {}
+    return {"spark.executor.defaultJavaOptions": f'"-Djava.io.tmpdir={machines.scratch}"'}
 
 
 def _first(order: Order, engine: SparkEngine, last: Turn | None) -> Configuration:

@@ -114,7 +114,7 @@ def start(
     if attach(folder):
         raise UserError(f"a broker runs on {folder} already; end it with `rheostat kafka down`")
     jars = resolve(BROKER, say)
-    classes = [java_command(), f"-Xmx{HEAP}", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError"]
+    classes = [java_command(), f"-Xmx{HEAP}", "-XX:+ExitOnOutOfMemoryError"]
     classes += [f"-Dorg.slf4j.simpleLogger.{key}={value}" for key, value in LOGGING.items()]
     classes += ["-cp", ":".join(map(str, jars))]
     port = port or _earlier_port(folder) or free_port()

@@ -35,7 +35,9 @@ def keep(name: str) -> Write:
     def save(batch: DataFrame, number: int) -> None:
         (FOLDER / name).mkdir(parents=True, exist_ok=True)
         rows = [(row["value"], row["by"]) for row in batch.collect()]
-        (FOLDER / name / f"{number}.json").write_text(json.dumps(rows))
+        new = FOLDER / name / f"{number}.new"
+        new.write_text(json.dumps(rows))
+        new.replace(FOLDER / name / f"{number}.json")  # the test reads it meanwhile
 
     def write(rows: DataFrame) -> DataStreamWriter:
         return rows.writeStream.outputMode("update").foreachBatch(save)

@@ -11,7 +11,9 @@ spark = SparkSession.builder.appName("two").getOrCreate()
 
 
 def count_parts(batch: DataFrame, _number: int) -> None:
-    (FOLDER / "parts").write_text(str(batch.rdd.getNumPartitions()))
+    new = FOLDER / "parts.new"
+    new.write_text(str(batch.rdd.getNumPartitions()))
+    new.replace(FOLDER / "parts")
 
 
 def begin(name: str) -> StreamingQuery:

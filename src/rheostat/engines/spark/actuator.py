@@ -121,16 +121,17 @@ class Actuator:
         """Ask for as many executors as were decided on; a new driver, or one that lost some, needs it."""
         self.monitor.link.ask("executors", total=self.nodes * self.machines.kind.executors)
 
-    @property
-    def ready(self) -> int:
-        """How many executors take tasks."""
-        return sum(bool(one["ready"]) for one in self.monitor.executors)
+    def _hosts(self) -> list[str]:
+        """The node of each executor that takes tasks; Spark keeps some for a while whose node is gone."""
+        there = self.machines.names()
+        hosts = [self.machines.of(one) for one in self.monitor.executors if one["ready"]]
+        return [name for name in hosts if name in there]
 
     @property
     def whole(self) -> bool:
         """Whether all nodes that were decided on are there, with their executors."""
         wanted = self.nodes * self.machines.kind.executors
-        return len(self.machines.names()) >= self.nodes and self.ready >= wanted
+        return len(self.machines.names()) >= self.nodes and len(self._hosts()) >= wanted
 
     def settle(self, nodes: tuple[str, ...]) -> None:
         """These nodes are up: from now on they are as large as their kind says."""
@@ -158,12 +159,11 @@ class Actuator:
         def here() -> bool:
             if self.machines.losses > losses:
                 raise RheostatError("a node ended by itself before its executors were registered")
-            hosts = [self.machines.of(one) for one in self.monitor.executors if one["ready"]]
-            per_node = self.machines.kind.executors
+            hosts, per_node = self._hosts(), self.machines.kind.executors
             return len(hosts) >= wanted and all(hosts.count(name) >= per_node for name in added)
 
         if not self._wait(here, limit):
-            raise RheostatError(f"{self.ready} of {wanted} executors were ready in {limit:g} s")
+            raise RheostatError(f"{len(self._hosts())} of {wanted} executors were ready in {limit:g} s")
         self.steps.append(f"{wanted} executors registered after {self.clock.now() - began:.1f} s")
 
     def _take_back(self, added: tuple[str, ...], before: Configuration, target: Configuration) -> bool:

@@ -19,11 +19,12 @@ PAUSE_SECONDS = 0.5  # to stop within
 def stop_between_batches(query: StreamingQuery, trigger_seconds: float) -> None:
     """Stop a query; a batch that does not end in time is interrupted after all."""
     until = time.monotonic() + BATCH_SECONDS
-    while query.isActive and time.monotonic() < until and not _is_in_a_pause(query, trigger_seconds):
-        if _has_tasks(query):
-            _make_this_batch_the_last(query)
-            with contextlib.suppress(StreamingQueryException):  # it fails by itself meanwhile
-                query.awaitTermination(max(1, int(until - time.monotonic())))
+    while query.isActive and time.monotonic() < until:
+        if _is_in_a_pause(query, trigger_seconds) or _has_tasks(query):
+            _begin_no_other(query)
+            if query.status["isTriggerActive"]:
+                with contextlib.suppress(StreamingQueryException):  # it fails by itself meanwhile
+                    query.awaitTermination(max(1, int(until - time.monotonic())))
             break
         time.sleep(0.02)
     query.stop()
@@ -44,8 +45,8 @@ def _has_tasks(query: StreamingQuery) -> bool:
     return any(one.isDefined() and str(one.get().status()) == "RUNNING" for one in found)
 
 
-def _make_this_batch_the_last(query: StreamingQuery) -> None:
-    """What `stop` does first, without its interrupt."""
+def _begin_no_other(query: StreamingQuery) -> None:
+    """What `stop` does first, without its interrupt: a batch that runs becomes the last."""
     execution = _execution(query)
     state = execution.state()
     loader = execution.getClass().getClassLoader()

@@ -7,6 +7,7 @@ import runpy
 import shutil
 import signal
 import sys
+import tempfile
 import traceback
 from pathlib import Path
 from threading import Thread
@@ -25,24 +26,25 @@ def main(path: str) -> int:
     """Run the script until it ends; why it ended is left in a file for the controller."""
     spec = Spec.read(Path(path))
     try:
-        _run(spec)
+        return _run(spec)
     except KeyboardInterrupt:
         return 130
-    except RheostatError as error:
+    except Exception as error:  # Spark itself does not start, or does not end
         return _leave(spec, error)
-    except Exception as error:
-        return _leave(spec, RheostatError(f"{type(error).__name__}: {plain(error)}"))
     finally:
         shutil.rmtree(Path(spec.socket).parent, ignore_errors=True)
-    return _leave(spec, None)
 
 
-def _run(spec: Spec) -> None:
+def _run(spec: Spec) -> int:
+    """Run the script, and leave why it ended before Spark ends, which may take longer than anybody waits."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    tempfile.tempdir = str(Path(spec.socket).parent)  # where a start that is cut short leaves nothing
     try:
         session = Session(spec)
     except Exception as error:  # a setting, a port or a Master that is not there
         raise UserError(f"Spark does not start: {plain(error)}") from None
+    finally:
+        tempfile.tempdir = None  # the script's are its own
     host = hosting.current = Host(session, spec)
     agent = Agent(host, Path(spec.socket))
 
@@ -51,12 +53,20 @@ def _run(spec: Spec) -> None:
 
     signal.signal(signal.SIGTERM, stop)
     try:
-        _run_script(spec, host)
-        host.wait()
+        return _leave(spec, _end_of_script(spec, host))
     finally:
         host.closing = True
         agent.close()
         session.spark.stop()
+
+
+def _end_of_script(spec: Spec, host: Host) -> Exception | None:
+    try:
+        _run_script(spec, host)
+        host.wait()
+    except Exception as error:
+        return error
+    return None
 
 
 def _run_script(spec: Spec, host: Host) -> None:
@@ -84,8 +94,10 @@ def _line(error: Exception, script: str) -> int | None:
     return lines[-1] if lines else getattr(error, "lineno", None)
 
 
-def _leave(spec: Spec, error: RheostatError | None) -> int:
+def _leave(spec: Spec, error: Exception | None) -> int:
     """Say why it ended; None: it was done."""
+    if error is not None and not isinstance(error, RheostatError):
+        error = RheostatError(f"{type(error).__name__}: {plain(error)}")
     about = {"ended": error is None, "refused": isinstance(error, UserError), "message": str(error or "")}
     with contextlib.suppress(OSError):  # a full disk
         (Path(spec.folder) / FAILURE).write_text(json.dumps(about))

@@ -142,9 +142,10 @@ class SparkEngine:
 
     def _check_begin(self) -> None:
         needed = self.model.slots_for(self._parallelism)
-        if self._realtime and needed > self.monitor.slots:
+        slots = min(self.monitor.slots, self._actuator.nodes * self.kinds[0].slots)  # others are given back
+        if self._realtime and needed > slots:
             raise UserError(
-                f"Real-Time Mode gives {needed} instances a slot each, the nodes have {self.monitor.slots}: "
+                f"Real-Time Mode gives {needed} instances a slot each, the nodes have {slots}: "
                 "allow more with --nodes, or larger ones with --node slots=..."
             )
 

@@ -119,6 +119,9 @@ class Link:
         except OSError as error:
             self.hang_up()
             raise DriverLostError(f"the driver does not answer: {error}") from None
+        except BaseException:  # an interrupt: the answer to this request is not the next one's
+            self.hang_up()
+            raise
         if not line:
             self.hang_up()
             raise DriverLostError("the driver is gone")
