@@ -20,9 +20,10 @@ def stop_between_batches(query: StreamingQuery, trigger_seconds: float) -> None:
     """Stop a query; a batch that does not end in time is interrupted after all."""
     until = time.monotonic() + BATCH_SECONDS
     while query.isActive and time.monotonic() < until:
-        if _is_in_a_pause(query, trigger_seconds) or _has_tasks(query):
+        paused = _is_in_a_pause(query, trigger_seconds)
+        if paused or _has_tasks(query):
             _begin_no_other(query)
-            if query.status["isTriggerActive"]:
+            if not paused or query.status["isTriggerActive"]:
                 with contextlib.suppress(StreamingQueryException):  # it fails by itself meanwhile
                     query.awaitTermination(max(1, int(until - time.monotonic())))
             break
