@@ -79,7 +79,7 @@ def test_a_node_that_ends_by_itself_is_replaced_however_long_that_takes(
     assert node.name != lost.name
     assert any(event.text == f"node {lost.name} ended by itself" for event in events)
     assert engine.configuration == before
-    eventually(lambda: whole(engine, impatient, node.name))
+    assert node.name in engine.monitor.nodes_of_executors().values()
     assert members(lost.process.pid) == []
     observe_batches(engine, 2)
 
@@ -122,7 +122,7 @@ def test_a_worker_that_stays_frozen_is_replaced(
     assert node.name != lost.name
     assert engine.monitor.link.pid == driver  # the application itself ran on
     assert any(f"node {lost.name} was given up by the Master" in event.text for event in events)
-    eventually(lambda: whole(engine, impatient, node.name))
+    assert node.name in engine.monitor.nodes_of_executors().values()
     assert members(lost.process.pid) == []
     observe_batches(engine, 2)
 

@@ -55,7 +55,7 @@ def test_an_answer_that_an_interrupt_cut_off_is_not_the_next_one_s(tmp_path: Pat
     link = Link(Spec("app", "app.py", "local", str(tmp_path), path, str(tmp_path / "checkpoint")), pid=0)
     with driver_at(path):
         assert link.ask("describe") == "describe"
-        with interrupted_after(0.2), pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt), interrupted_after(0.2):
             link.ask("report")
         INTERRUPTED.set()
         assert link.ask("stop") == "stop"

@@ -88,11 +88,18 @@ def plan(engine: SparkEngine, nodes: int | None = None, **parallelism: int) -> P
     return Plan(1, engine.now(), now, target, "a test wants it", changes=target != now)
 
 
-def soon(look: Callable[[], Observation], check: Callable[[Observation], None], looks: int = 12) -> None:
+def soon(
+    look: Callable[[], Observation],
+    check: Callable[[Observation], None],
+    always: Callable[[Observation], None] = lambda _: None,
+    looks: int = 12,
+) -> None:
     """Look again while a check fails: a busy machine blurs a window, as does a JVM that still compiles."""
     for left in reversed(range(looks)):
+        seen = look()
+        always(seen)
         try:
-            check(look())
+            check(seen)
             return
         except AssertionError:
             if not left:

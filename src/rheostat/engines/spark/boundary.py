@@ -23,7 +23,7 @@ def stop_between_batches(query: StreamingQuery, trigger_seconds: float) -> None:
         paused = _is_in_a_pause(query, trigger_seconds)
         if paused or _has_tasks(query):
             _begin_no_other(query)
-            if not paused or query.status["isTriggerActive"]:
+            if not paused or _has_tasks(query):  # one that is still planned may be stopped
                 with contextlib.suppress(StreamingQueryException):  # it fails by itself meanwhile
                     query.awaitTermination(max(1, int(until - time.monotonic())))
             break

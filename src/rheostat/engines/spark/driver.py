@@ -29,7 +29,7 @@ def main(path: str) -> int:
         return _run(spec)
     except KeyboardInterrupt:
         return 130
-    except Exception as error:  # Spark itself does not start, or does not end
+    except Exception as error:  # Spark itself does not start
         return _leave(spec, error)
     finally:
         shutil.rmtree(Path(spec.socket).parent, ignore_errors=True)
@@ -57,7 +57,8 @@ def _run(spec: Spec) -> int:
     finally:
         host.closing = True
         agent.close()
-        session.spark.stop()
+        with contextlib.suppress(Exception):  # why the script ended is what matters
+            session.spark.stop()
 
 
 def _end_of_script(spec: Spec, host: Host) -> Exception | None:

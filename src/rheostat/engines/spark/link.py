@@ -215,10 +215,12 @@ class Link:
 
 def _environment(spec: Spec) -> dict[str, str]:
     """The driver's: its scratch files lie beside its socket, so that they go with it, however it ends."""
-    address = spec.spark_settings().get("spark.driver.bindAddress")
+    address, scratch = spec.spark_settings().get("spark.driver.bindAddress"), str(Path(spec.socket).parent)
+    unpacked = f'"-Djava.io.tmpdir={scratch}"'  # libraries: a JVM that is killed leaves them
     return {
-        "SPARK_LOCAL_DIRS": str(Path(spec.socket).parent),
+        "SPARK_LOCAL_DIRS": scratch,
         **os.environ,
+        "SPARK_SUBMIT_OPTS": f"{unpacked} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".strip(),
         **({"SPARK_LOCAL_IP": address} if address else {}),
         "PYSPARK_PYTHON": sys.executable,
     }

@@ -66,13 +66,11 @@ class Spec:
     def spark_settings(self) -> dict[str, str]:
         """Spark's settings for this run; ours first, so that the user's win."""
         loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-        scratch = f'"-Djava.io.tmpdir={Path(self.socket).parent}"'
         page = self.settings.get("spark.ui.enabled", "false").lower() == "true"
         return {
             **(loopback if self.master.removeprefix("spark://").startswith(_HERE) else {}),
             **({} if page else _NO_PAGE),
             "spark.ui.showConsoleProgress": "false",
-            "spark.driver.defaultJavaOptions": scratch,  # for libraries that it unpacks, however it ends
             "spark.executor.cores": str(self.slots),
             "spark.executor.memory": f"{self.executor_memory_mb}m",
             "spark.dynamicAllocation.enabled": "false",  # Rheostat decides
