@@ -61,11 +61,6 @@ class StepController(Controller):
         path = os.environ.get("PYTHONPATH", "")
         return {**super()._environment(), "PYTHONPATH": f"{self.packages}:{ROOT}:{path}"}
 
-    def left(self) -> list[str]:
-        """Processes, groups and folders; a JVM that was killed leaves the libraries that it unpacked."""
-        folders = self.temporary.glob("rheostat-*")
-        return [*map(str, self.processes()), *map(str, self.groups()), *map(str, folders)]
-
     def groups(self) -> list[Path]:
         """Those of every controller that there was."""
         roots = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/cpu"))
