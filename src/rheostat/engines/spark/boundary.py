@@ -14,6 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 BATCH_SECONDS = 120.0  # to wait for a batch's end, at most
 PAUSE_SECONDS = 0.5  # to stop within
+MOMENT_SECONDS = 0.03
 
 
 def stop_between_batches(query: StreamingQuery, trigger_seconds: float) -> None:
@@ -33,8 +34,10 @@ def stop_between_batches(query: StreamingQuery, trigger_seconds: float) -> None:
 
 def _is_in_a_pause(query: StreamingQuery, every: float) -> bool:
     """Whether it waits, and not for a batch that is about to begin: they do on multiples of the interval."""
-    if query.status["isTriggerActive"] or "Initializing" in query.status["message"]:
-        return False
+    for _ in range(2):  # between two batches that follow each other at once it waits for a moment, too
+        if query.status["isTriggerActive"] or "Initializing" in query.status["message"]:
+            return False
+        time.sleep(MOMENT_SECONDS)
     return not every or every - time.time() % every > min(PAUSE_SECONDS, every / 4)
 
 
