@@ -34,11 +34,15 @@ def stop_between_batches(query: StreamingQuery, trigger_seconds: float) -> None:
 
 def _is_in_a_pause(query: StreamingQuery, every: float) -> bool:
     """Whether it waits, and not for a batch that is about to begin: they do on multiples of the interval."""
-    for _ in range(2):  # between two batches that follow each other at once it waits for a moment, too
-        if query.status["isTriggerActive"] or "Initializing" in query.status["message"]:
-            return False
-        time.sleep(MOMENT_SECONDS)
-    return not every or every - time.time() % every > min(PAUSE_SECONDS, every / 4)
+    if not _waits(query):
+        return False
+    time.sleep(MOMENT_SECONDS)  # between two batches that follow each other at once it waits as well
+    return _waits(query) and (not every or every - time.time() % every > min(PAUSE_SECONDS, every / 4))
+
+
+def _waits(query: StreamingQuery) -> bool:
+    status = query.status
+    return not status["isTriggerActive"] and "Initializing" not in status["message"]
 
 
 def _has_tasks(query: StreamingQuery) -> bool:
