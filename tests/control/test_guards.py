@@ -138,7 +138,7 @@ def test_single_nodes_are_not_added_or_removed_beyond_the_bounds(
     places: Placement, bounds: Bounds, left: int
 ) -> None:
     seen = situation(now=NOW, model=Storm(), bounds=bounds)
-    plan = check(config(1, 1, 1), seen=seen, placement=places)
+    plan = check(config(1, 1, 1, nodes=left), seen=seen, placement=places)
     assert plan.vetoes == (
         f"{left} nodes after this change, the bounds are {bounds.min_nodes} to {bounds.max_nodes}",
     )
@@ -151,6 +151,32 @@ def test_a_node_may_be_exchanged_at_the_limit() -> None:
     seen = situation(now=NOW, model=Storm(), bounds=Bounds(2, 2))
     plan = check(config(1, 1, 1), seen=seen, placement=places)
     assert (plan.changes, plan.vetoes, plan.placement) == (True, (), places)
+
+
+def test_a_plan_cannot_contradict_its_own_placement() -> None:
+    with pytest.raises(ValueError, match="the placement leads to 1 nodes, the target has 2"):
+        Plan(1, NOW, config(1, 1, 1), config(1, 2, 1), "because", placement=Placement(remove=("n1",)))
+
+
+def test_a_proposal_whose_nodes_do_not_add_up_to_its_target_is_held() -> None:
+    plan = check(config(1, 2, 1, nodes=2), placement=Placement(remove=("n1",)))
+    assert plan.vetoes == ("the proposal wants 2 nodes, but the nodes it names lead to 1",)
+    assert (plan.changes, plan.target, plan.placement) == (False, plan.current, Placement())
+    assert plan.wished == config(1, 2, 1, nodes=2)
+
+
+def test_a_node_that_its_instances_need_is_not_removed() -> None:
+    plan = check(config(1, 2, 1, nodes=1), placement=Placement(remove=("n1",)))
+    assert plan.target == config(1, 2, 1, nodes=2)
+    assert plan.placement.remove == ()
+    assert plan.vetoes == ("nodes raised to 2: every instance holds a slot",)
+
+
+def test_nodes_that_are_exchanged_and_too_few_get_another() -> None:
+    places = Placement(add=(("small", "local"),), remove=("n1",))
+    plan = check(config(1, 5, 1, nodes=2), placement=places)
+    assert plan.target.nodes == 4
+    assert plan.placement == Placement(add=(("small", "local"),) * 2)
 
 
 def test_a_veto_says_what_the_policy_had_wished() -> None:

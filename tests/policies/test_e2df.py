@@ -381,3 +381,19 @@ def test_parameters_are_checked() -> None:
     for wrong in ({"S_s_out": 1.5}, {"c": 1.0}, {"C_r": -1}, {"R_init": 0}, {"tokens_per_hour": -1.0}):
         with pytest.raises(ValueError, match="must be"):
             E2df(**wrong)
+
+
+def test_a_node_of_which_nobody_knows_what_it_runs_is_not_returned() -> None:
+    spare = situation(load=100, nodes=6)
+    assert E2df().decide(spare, {})[0].placement.remove  # nodes without an instance
+    unknown = with_nodes(spare, instances=None)
+    proposal, _ = E2df().decide(unknown, {})
+    assert (proposal.placement.remove, proposal.target.nodes) == ((), 6)
+
+
+def test_in_micro_batch_no_replica_is_moved_from_a_node_that_is_hardly_used() -> None:
+    idle = with_nodes(situation(load=1, nodes=9, model=Staged()), cpu=0.01, instances={"split": 1})
+    memory: Mapping[str, Any] = {}
+    for _ in range(6):
+        proposal, memory = E2df(C_r=1).decide(idle, memory)
+        assert (proposal.placement.put, proposal.placement.take) == ((), ())

@@ -175,7 +175,7 @@ def _nodes(last: Turn) -> Table:
             prose.plain(node.kind),
             prose.plain(node.region) + (" (hidden)" if node.hidden else ""),
             str(node.slots),
-            str(node.assigned) if node.instances else "-",
+            "-" if node.instances is None else str(node.assigned),
             console.number(node.cpu, "%"),
             console.number(node.memory, "%"),
         )

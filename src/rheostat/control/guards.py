@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from rheostat.analyze.execution import ceil
 from rheostat.model.configuration import Configuration
-from rheostat.model.decision import Plan, Proposal
+from rheostat.model.decision import Placement, Plan, Proposal
 from rheostat.policies.base import Situation
 
 HOUR = 3600.0
@@ -32,20 +32,24 @@ class Guards:
         `changed_at` holds when the changes so far were done: what a change brought shows only afterwards.
         """
         current = situation.configuration
+        contradicts = proposal.placement.contradicts(current, proposal.target)
         plan = Plan(
             number=number,
             decided_at=situation.now,
             current=current,
-            target=proposal.target,
+            target=current if contradicts else proposal.target,
             reason=proposal.reason,
             causes=proposal.causes,
             rejected=proposal.rejected,
             expected=proposal.expected,
-            placement=proposal.placement,
+            placement=_without_wishes(proposal.placement) if contradicts else proposal.placement,
             alert=proposal.alert,
-            changes=proposal.changes(current),
+            changes=not contradicts and proposal.changes(current),
         )
-        checked = self._checked(plan, situation, changed_at) if plan.changes else plan
+        if contradicts:
+            checked = _hold(plan, _contradiction(proposal, current))
+        else:
+            checked = self._checked(plan, situation, changed_at) if plan.changes else plan
         return replace(checked, wished=proposal.target) if checked.vetoes else checked
 
     def _checked(self, plan: Plan, situation: Situation, changed_at: tuple[float, ...]) -> Plan:
@@ -93,18 +97,26 @@ class Guards:
 
 
 def _hold(plan: Plan, veto: str) -> Plan:
-    held = replace(plan.placement, put=(), take=(), add=(), remove=())
+    held = _without_wishes(plan.placement)
     return replace(plan, target=plan.current, placement=held, vetoes=(*plan.vetoes, veto), changes=False)
+
+
+def _without_wishes(placement: Placement) -> Placement:
+    return replace(placement, put=(), take=(), add=(), remove=())
+
+
+def _contradiction(proposal: Proposal, current: Configuration) -> str:
+    after = proposal.placement.nodes_after(current.nodes)
+    return f"the proposal wants {proposal.target.nodes} nodes, but the nodes it names lead to {after}"
 
 
 def _within_bounds(plan: Plan, situation: Situation) -> Plan:
     """Keep the target within the bounds, and refuse wishes for single nodes that would leave them."""
-    bounds, current = situation.bounds, plan.current.nodes
-    added, removed = len(plan.placement.add), len(plan.placement.remove)
-    left = current + added - removed
-    if (added and left > bounds.max_nodes) or (removed and left < bounds.min_nodes):
+    bounds = situation.bounds
+    added, removed = plan.placement.add, plan.placement.remove
+    if (added or removed) and plan.target.nodes != bounds.nodes(plan.target.nodes):
         limits = f"{bounds.min_nodes} to {bounds.max_nodes}"
-        return _hold(plan, f"{left} nodes after this change, the bounds are {limits}")
+        return _hold(plan, f"{plan.target.nodes} nodes after this change, the bounds are {limits}")
     nodes = bounds.nodes(plan.target.nodes)
     executors = plan.target.executors if nodes == plan.target.nodes else nodes * situation.kind.executors
     parallelism = bounds.parallelism(situation.topology, plan.target.parallelism)
@@ -121,15 +133,44 @@ def _enough_slots(plan: Plan, situation: Situation) -> Plan:
     """Where each instance holds a slot, instances without slots would kill the query: add nodes or refuse."""
     if situation.model.oversubscribes or situation.model.name == "staged":
         return plan
-    needed = ceil(situation.model.slots_for(plan.target.parallelism) / situation.kind.slots)
-    if plan.target.nodes >= needed or plan.placement.add:
+    slots = situation.model.slots_for(plan.target.parallelism)
+    missing = slots - _slots_after(plan, situation)
+    if missing <= 0:
         return plan
+    more = ceil(missing / situation.kind.slots)
+    needed = plan.target.nodes + more
     if needed > situation.bounds.max_nodes:
-        slots = situation.model.slots_for(plan.target.parallelism)
         return _hold(
             plan, f"{slots} instances need {needed} nodes, the limit is {situation.bounds.max_nodes}"
         )
-    target = Configuration(plan.target.parallelism, needed * situation.kind.executors, needed)
+    executors = plan.target.executors + more * situation.kind.executors
     return replace(
-        plan, target=target, vetoes=(*plan.vetoes, f"nodes raised to {needed}: every instance holds a slot")
+        plan,
+        target=Configuration(plan.target.parallelism, executors, needed),
+        placement=_with_nodes(plan.placement, more, situation),
+        vetoes=(*plan.vetoes, f"nodes raised to {needed}: every instance holds a slot"),
+    )
+
+
+def _slots_after(plan: Plan, situation: Situation) -> int:
+    """The slots of the nodes that the plan leads to; nodes that it does not name are of the default kind."""
+    kinds = {kind.name: kind.slots for kind in situation.kinds}
+    usual, places = situation.kind.slots, plan.placement
+    if not (places.add or places.remove):
+        return plan.target.nodes * usual
+    added = sum(kinds.get(kind, usual) for kind, _ in places.add)
+    removed = {node.name: node.slots for node in situation.observation.nodes if node.name in places.remove}
+    had = sum(node.slots for node in situation.observation.nodes) or plan.current.nodes * usual
+    return had + added - sum(removed.get(name, usual) for name in places.remove)
+
+
+def _with_nodes(placement: Placement, more: int, situation: Situation) -> Placement:
+    """The placement with so many more nodes afterwards: fewer are removed, then others are added."""
+    if not (placement.add or placement.remove):
+        return placement  # it names no single nodes
+    staying = min(more, len(placement.remove))
+    region = situation.observation.nodes[0].region if situation.observation.nodes else "local"
+    new = ((situation.kind.name, region),) * (more - staying)
+    return replace(
+        placement, add=placement.add + new, remove=placement.remove[: len(placement.remove) - staying]
     )

@@ -53,6 +53,19 @@ class Placement:
     hide: tuple[str, ...] | None = None  # nodes to keep new instances away from; None: as before
     keep: bool = False  # running instances stay where they are
 
+    def nodes_after(self, nodes: int) -> int:
+        """How many of so many nodes there are once the single nodes are added and removed.
+
+        >>> Placement(add=(("small", "local"),), remove=("n1", "n2")).nodes_after(5)
+        4
+        """
+        return nodes + len(self.add) - len(self.remove)
+
+    def contradicts(self, current: Configuration, target: Configuration) -> bool:
+        """Whether it names single nodes whose arrival and departure do not lead to the target."""
+        names_nodes = bool(self.add or self.remove)
+        return names_nodes and self.nodes_after(current.nodes) != target.nodes
+
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
@@ -89,6 +102,11 @@ class Plan:
     wished: Configuration | None = None  # the proposal's target, where there are vetoes
     alert: str | None = None
     changes: bool = True
+
+    def __post_init__(self) -> None:
+        if self.placement.contradicts(self.current, self.target):
+            after = self.placement.nodes_after(self.current.nodes)
+            raise ValueError(f"the placement leads to {after} nodes, the target has {self.target.nodes}")
 
     def describe(self) -> str:
         """Say in words what it changes, single nodes and moved instances included."""

@@ -46,13 +46,13 @@ class NodeMeasures:
     executors: int = 1
     cpu: Measure = None  # 0..1 of its cores
     memory: Measure = None  # 0..1
-    instances: Mapping[str, int] = field(default_factory=dict)
+    instances: Mapping[str, int] | None = None  # of each operator, at once; None: not known
     hidden: bool = False  # not offered for placement while it is being emptied
 
     @property
     def assigned(self) -> int:
-        """Instances that it hosts."""
-        return sum(self.instances.values())
+        """Instances that it hosts, as far as that is known."""
+        return sum((self.instances or {}).values())
 
 
 @dataclass(frozen=True, slots=True)

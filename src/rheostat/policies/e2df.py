@@ -55,7 +55,7 @@ class E2df(Policy):
         view = _View.of(situation)
         self._application_level(situation, view, turn, memory)
         asked = dict(memory.get("asked", {}))
-        if turn % 2 == 0:
+        if turn % 2 == 0 and view.placed:  # a node of which nothing is known is not empty
             self._infrastructure_level(situation, view, asked)
         memory = {"turn": turn + 1, "asked": asked, "tokens": view.tokens, "now": situation.now}
         hidden = tuple(sorted(node for node, state in asked.items() if state[1] == "asked"))
@@ -166,7 +166,8 @@ class E2df(Policy):
                 view.say(f"{min(missing, room)} nodes more: {cause}", cause)
             else:
                 free = self._return_nodes(situation, view, nodes, region, free)
-                self._ask_to_empty(situation, view, open_nodes, free, asked)
+                if situation.model.name != "staged":  # else replicas have no fixed place to move from
+                    self._ask_to_empty(situation, view, open_nodes, free, asked)
 
     def _return_nodes(
         self, situation: Situation, view: "_View", nodes: list[NodeMeasures], region: str, free: int
@@ -195,7 +196,7 @@ class E2df(Policy):
         Only while the region would keep C_r free without the node: else emptying it would add another.
         """
         for node in nodes:
-            under_used = self._under_used(node) and node.instances and view.occupied(node)
+            under_used = self._under_used(node) and view.occupied(node)
             if under_used and node.name not in asked and free - node.slots >= self.C_r:
                 asked[node.name] = [situation.now, "asked"]
                 free -= node.slots
@@ -244,7 +245,7 @@ def _move_away(
     """Move all replicas of a node, but those that the AM ended this turn, onto nodes with room; or none."""
     replicas = [
         operator
-        for operator, count in node.instances.items()
+        for operator, count in (node.instances or {}).items()
         for _ in range(count - ended[(operator, node.name)])
     ]
     if sum(room.values()) < len(replicas):
@@ -268,6 +269,7 @@ class _View:
     nodes: dict[str, NodeMeasures]
     assigned: dict[str, int]  # A_n
     parallelism: dict[str, int]
+    placed: bool  # whether it is known where the replicas are
     taken: Counter[str] = field(default_factory=Counter)
     put: list[tuple[str, str]] = field(default_factory=list)
     take: list[tuple[str, str]] = field(default_factory=list)
@@ -285,14 +287,14 @@ class _View:
         nodes = {node.name: node for node in situation.observation.nodes}
         assigned = {name: node.assigned for name, node in nodes.items()}
         parallelism = dict(situation.configuration.parallelism)
-        if (
-            situation.model.name == "staged"
-        ):  # tasks have no fixed place: the slots in use are on the oldest nodes
+        placed = all(node.instances is not None for node in nodes.values())
+        if situation.model.name == "staged":  # no fixed place: the slots in use are on the oldest nodes
+            placed = True
             left = situation.model.slots_for(parallelism)
             for name, node in nodes.items():
                 assigned[name] = min(left, node.slots)
                 left -= assigned[name]
-        return cls(nodes, assigned, parallelism)
+        return cls(nodes, assigned, parallelism, placed)
 
     @cached_property
     def slots(self) -> int:

@@ -65,7 +65,7 @@ def nodes(
                 executors=kind.executors,
                 cpu=min(1.0, cpu / kind.cores),
                 memory=min(1.0, memory / kind.memory_mb),
-                instances={} if settings.mode == "staged" else dict(hosts[node.name]),
+                instances=None if settings.mode == "staged" else dict(hosts[node.name]),
                 hidden=node.name in hidden,
             )
         )

@@ -1,6 +1,7 @@
 """From batches to an observation: what a policy may know about a window. Pure: no Spark, no clock."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -383,6 +384,29 @@ def _instances(
         InstanceMeasures(nodes.get(executor, "?"), utilisation=cpu / (seconds * kind.slot_cores))
         for executor, cpu, _ in runs[-1][0].each
     )
+
+
+def hosted(
+    names: Sequence[str], window: Window, stages: Shares, nodes: Mapping[str, str], slots: int
+) -> Counter[tuple[str, str]] | None:
+    """How many instances of each operator each node ran at once in the last batch: (node, operator).
+
+    None: no batch tells.
+    """
+    window = window.trusted
+    if window.quiet:
+        return Counter()
+    if window.before is not None:
+        window = replace(window, batches=(window.before, *window.batches))
+    placed: Counter[tuple[str, str]] = Counter()
+    for name in names:
+        runs = _runs(window, stages, name)
+        if name not in stages or not runs:
+            return None
+        placed.update((nodes.get(executor, "?"), name) for run in runs[-1][:1] for executor, _, _ in run.each)
+    if not window.realtime:  # tasks beyond the slots run one after the other
+        placed = Counter({place: min(tasks, slots) for place, tasks in placed.items()})
+    return placed
 
 
 def _parts(ran: tuple[Batch, ...]) -> dict[str, float]:

@@ -264,7 +264,7 @@ class Monitor:
             self.start,
             now,
             {name: operators[name] for name in topology.names},
-            self._nodes(now, nodes),
+            self._nodes(now, nodes, self._placed(windows, nodes)),
             self._application(topology, trigger_seconds, windows),
             tuple(self._events),
         )
@@ -292,7 +292,22 @@ class Monitor:
         }
         return measuring.together(topology, query_of, measured)
 
-    def _nodes(self, now: float, nodes: Mapping[str, str]) -> tuple[NodeMeasures, ...]:
+    def _placed(
+        self, windows: Mapping[str, measuring.Window], nodes: Mapping[str, str]
+    ) -> Mapping[tuple[str, str], int] | None:
+        """How many instances of an operator a node ran at once: (node, operator); None: not known."""
+        placed: Counter[tuple[str, str]] = Counter()
+        for name, query in self.queries.items():
+            slots = self._machines.kind.slots
+            hosted = measuring.hosted(query.operators, windows[name], query.shares(), nodes, slots)
+            if hosted is None:
+                return None
+            placed += hosted
+        return placed
+
+    def _nodes(
+        self, now: float, nodes: Mapping[str, str], placed: Mapping[tuple[str, str], int] | None
+    ) -> tuple[NodeMeasures, ...]:
         kind, used = self._machines.kind, self._meter.read(now)
         hosted = list(nodes.values())
         measured = []
@@ -307,6 +322,9 @@ class Monitor:
                     executors=hosted.count(name),
                     cpu=None if cores is None else min(1.0, max(0.0, cores / kind.cores)),
                     memory=None if memory is None else min(1.0, memory / (kind.memory_mb * 2**20)),
+                    instances=None
+                    if placed is None
+                    else {operator: count for (node, operator), count in placed.items() if node == name},
                 )
             )
         return tuple(measured)
