@@ -199,7 +199,7 @@ def _climb(found: Discovered, loads: Sequence[float], held: float, order: Order)
             began = running.clock.now()
             look(began + held)
             noted = rate_source.began(order.folder / "checkpoint")  # later than the controller, by seconds
-            began = began if noted is None else noted - running.clock.began_at
+            began = began if noted is None else noted - running.began_at
             for number, load in enumerate(loads, 1):
                 look(began + held * (number + 1))
                 found.add(judged(load, turns, order))

@@ -122,7 +122,7 @@ class Books:
         self.engine: SparkEngine = running.engine
         self.contest, self.ends_at, self._clock = contest, float("inf"), running.clock
         self.notes = Notes()
-        self._began_at, self._folder = running.clock.began_at, running.order.folder
+        self._began_at, self._folder = running.began_at, running.order.folder
         self._last = -1
         self._over = Event()
         self._thread = Thread(target=self._bill, name="bill", daemon=True)

@@ -18,6 +18,7 @@ from rheostat.control.clock import SystemClock
 from rheostat.control.guards import Guards
 from rheostat.control.journal import Journal
 from rheostat.control.loop import Loop, Turn
+from rheostat.control.ports import Clock
 from rheostat.engines.spark.engine import SparkEngine
 from rheostat.engines.spark.link import EndedError, Link
 from rheostat.engines.spark.machines import AllocatedMachines, ForeignMachines, LocalMachines, Machines
@@ -70,7 +71,8 @@ class Running:
     engine: SparkEngine
     loop: Loop
     journal: Journal
-    clock: SystemClock
+    clock: Clock
+    began_at: float  # unix seconds of the clock's 0
 
     def turns(self, until: float = float("inf")) -> Iterator[Turn]:
         """Control until a time or the application's end; what is yielded is in the journal already."""
@@ -122,18 +124,31 @@ def started(
             links.append(_start_driver(spec, keep))
             return links[-1]
 
-        engine = SparkEngine(link, machines, clock, began_at, start_again)
-        loop = Loop(
-            engine, clock, order.policy, order.bounds, order.guards, order.seed, dry_run=order.dry_run
-        )
-        if last is not None:
-            loop.resume(last, journal.changed_at(clock.now() - order.guards.memory_seconds))
-        engine.begin(_first(order, engine, last))
-        journal.describe(_facts(order, engine, began_at))
+        running = take_control(order, journal, clock, began_at, machines, link, start_again)
         unused.pop_all()
-        by = f"by process {os.getpid()} on {socket.gethostname()}"
-        journal.note(Event(clock.now(), "resumed" if order.resume else "started", by))
-        yield Running(order, engine, loop, journal, clock)
+        yield running
+
+
+def take_control(
+    order: Order,
+    journal: Journal,
+    clock: Clock,
+    began_at: float,
+    machines: Machines,
+    link: Link,
+    start_driver: Callable[[Spec], Link],
+) -> Running:
+    """Put engine and loop over a driver that runs; begin, or go on where the journal ends."""
+    last = journal.last()
+    engine = SparkEngine(link, machines, clock, began_at, start_driver)
+    loop = Loop(engine, clock, order.policy, order.bounds, order.guards, order.seed, dry_run=order.dry_run)
+    if last is not None:
+        loop.resume(last, journal.changed_at(clock.now() - order.guards.memory_seconds))
+    engine.begin(_first(order, engine, last))
+    journal.describe(_facts(order, engine, began_at))
+    by = f"by process {os.getpid()} on {socket.gethostname()}"
+    journal.note(Event(clock.now(), "resumed" if order.resume else "started", by))
+    return Running(order, engine, loop, journal, clock, began_at)
 
 
 def _stop_last(links: list[Link]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rheostat.analyze.execution import ExecutionModel, Pipelined, Staged
+from rheostat.analyze.execution import ExecutionModel, Pipelined, Staged, ceil
 from rheostat.control.ports import Clock
 from rheostat.engines.spark.actuator import Actuator
 from rheostat.engines.spark.healing import Healer
@@ -40,8 +40,10 @@ class SparkEngine:
         clock: Clock,
         began_at: float,
         start: Callable[[Spec], Link] = Link.start,
+        pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.clock, self.machines, self._start = clock, machines, start
+        """`pause` waits like the clock's sleep, but nobody who watches the run polls meanwhile."""
+        self.clock, self.machines, self._start, self._pause = clock, machines, start, pause
         self._realtime = link.spec.mode == "realtime"
         self.kinds: tuple[NodeKind, ...] = (machines.kind,)
         self.monitor = Monitor(link, machines, began_at, self._realtime)
@@ -55,11 +57,12 @@ class SparkEngine:
         self._parallelism = self._first_parallelism(about)
         self._settled = False
         self.doing = ""  # the change that is under way, in words
+        self._reviving = False
         self._actuator = Actuator(
             self.monitor, machines, clock, self._declared, self._realtime, self._reserved
         )
         self._healer = Healer(self._actuator)
-        self._backoff, self._driver_started = FIRST_BACKOFF_SECONDS, time.monotonic()
+        self._backoff, self._driver_started = FIRST_BACKOFF_SECONDS, clock.now()
         self.monitor.start = clock.now()
 
     # -- the port ----------------------------------------------------------------------------------------
@@ -127,11 +130,11 @@ class SparkEngine:
         try:
             self._begin(wanted)
         except DriverLostError:
-            raise _ending(self.monitor.link) from None
+            raise self._ending(self.monitor.link) from None
         self.monitor.start = self.clock.now()
 
     def _begin(self, wanted: Configuration) -> None:
-        self._actuator.prepare(wanted.nodes)
+        self._actuator.prepare(max(wanted.nodes, self._nodes_in_use()))
         if not self._begun:
             if not self._waves:
                 self._parallelism.update(wanted.parallelism)
@@ -139,6 +142,12 @@ class SparkEngine:
             self._check_begin()
             self.monitor.link.ask("begin", parallelism=self._parallelism)
             self._begun = True
+
+    def _nodes_in_use(self) -> int:
+        """Nodes without which a query that runs would die: a controller may have been killed in a change."""
+        if not (self._begun and self._realtime):
+            return 0
+        return ceil(self.model.slots_for(self._parallelism) / self.kinds[0].slots)
 
     def _check_begin(self) -> None:
         needed = self.model.slots_for(self._parallelism)
@@ -151,6 +160,8 @@ class SparkEngine:
 
     def poll(self) -> None:
         """Fetch what happened; a driver process that died is started again, a node that ended replaced."""
+        if self._reviving:
+            return
         try:
             self.monitor.poll(self.clock.now())
             if not self.doing and self._healer.heal():
@@ -201,16 +212,16 @@ class SparkEngine:
 
     def _describe(self) -> dict[str, Any]:
         """Wait until the driver can tell what it runs: a plain script's stages show after its first batch."""
-        until = time.monotonic() + FIRST_STAGES_SECONDS
-        while time.monotonic() < until:
+        until = self.clock.now() + FIRST_STAGES_SECONDS
+        while self.clock.now() < until:
             link = self.monitor.link
             try:
                 about: dict[str, Any] = link.ask("describe")
             except DriverLostError:
-                raise _ending(link) from None
+                raise self._ending(link) from None
             if about["steps"] is not None or any(query["stages"] for query in about["queries"]):
                 return about
-            time.sleep(0.2)  # not the clock's: whoever watches would poll
+            self._pause(0.2)
         raise UserError(
             f"the script ran no batch within {FIRST_STAGES_SECONDS:g} s: "
             "it must call writeStream...start(), and its source must have rows"
@@ -226,38 +237,52 @@ class SparkEngine:
     def _revive(self, why: str) -> None:
         """Start the driver process again from its checkpoint, later each time."""
         link = self.monitor.link
-        failure = _ending(link)
+        failure = self._ending(link)
         link.kill()  # one that hangs
         if isinstance(failure, UserError | EndedError) or not self.monitor.recent:  # it never worked
             raise failure
-        if time.monotonic() - self._driver_started > HEALTHY_SECONDS:
+        if self.clock.now() - self._driver_started > HEALTHY_SECONDS:
             self._backoff = FIRST_BACKOFF_SECONDS
-        for _ in range(DRIVER_ATTEMPTS):
-            told = f"{why} ({failure}); it starts again in {self._backoff:g} s"
-            self.monitor.note(self.clock.now(), "driver", told)
-            time.sleep(self._backoff)  # not the clock's: whoever watches would poll
-            self._backoff = min(LONGEST_BACKOFF_SECONDS, 2 * self._backoff)
-            self._driver_started = time.monotonic()
-            try:
-                spec = replace(link.spec, socket=Link.socket_path(self.machines.scratch))
-                self.monitor.another(self._start(spec))
-                self._parallelism |= self._describe()["state"]
-                self._actuator.request_executors()
-                self.monitor.link.ask("begin", parallelism=self._parallelism)
-                return
-            except UserError:
-                raise
-            except RheostatError as error:
-                failure = error
+        self._reviving = True
+        try:
+            for _ in range(DRIVER_ATTEMPTS):
+                text = f"{why} ({failure}); it starts again in {self._backoff:g} s"
+                self.monitor.note(self.clock.now(), "driver", text)
+                self._pause(self._backoff)
+                self._backoff = min(LONGEST_BACKOFF_SECONDS, 2 * self._backoff)
+                self._driver_started = self.clock.now()
+                try:
+                    self._start_again(link.spec)
+                    return
+                except UserError:
+                    raise
+                except RheostatError as error:
+                    failure = error
+                    self.monitor.link.kill()  # it may have started and not got far
+        finally:
+            self._reviving = False
         raise RheostatError(f"the driver does not start any more: {failure}")
 
+    def _start_again(self, spec: Spec) -> None:
+        """Start a driver like one that died, with its nodes and executors.
 
-def _ending(link: Link) -> RheostatError:
-    """Wait for the end of a driver that answers no more; why it ended."""
-    until = time.monotonic() + ENDING_SECONDS
-    while link.alive and time.monotonic() < until:
-        time.sleep(0.05)
-    return link.failure()
+        In Real-Time Mode a query that lacks a slot dies, so it begins only when its executors are there.
+        """
+        spec = replace(spec, socket=Link.socket_path(self.machines.scratch))
+        self.monitor.another(self._start(spec))
+        self._parallelism |= self._describe()["state"]
+        if self._realtime:
+            self._actuator.replace_lost()
+        else:
+            self._actuator.request_executors()
+        self.monitor.link.ask("begin", parallelism=self._parallelism)
+
+    def _ending(self, link: Link) -> RheostatError:
+        """Wait for the end of a driver that answers no more; why it ended."""
+        until = self.clock.now() + ENDING_SECONDS
+        while link.alive and self.clock.now() < until:
+            self._pause(0.05)
+        return link.failure()
 
 
 def in_waves(declared: Topology) -> Topology:

@@ -1,0 +1,177 @@
+"""The order in which a plan is carried out, and the way back, on a scripted world."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rheostat.model.decision import Placement, Status
+from tests.scripted.world import World, application, change, live
+
+
+@pytest.fixture(params=["microbatch", "realtime"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
+    return World(tmp_path, mode=request.param)
+
+
+def microbatch(folder: Path) -> World:
+    return World(folder)
+
+
+def realtime(folder: Path) -> World:
+    return World(folder, mode="realtime")
+
+
+def test_in_micro_batch_tasks_for_the_new_nodes_are_made_before_these_are_ordered(tmp_path: Path) -> None:
+    world = microbatch(tmp_path)
+    engine = application(world)
+    outcome = engine.apply(change(engine, nodes=2, key=4))
+    assert (outcome.status, outcome.configuration.nodes) == (Status.APPLIED, 2)
+    assert world.asked == ["parallelism key=4", "nodes n2", "executors 2", "parallelism key=4"]
+
+
+def test_in_real_time_mode_instances_come_after_the_executors_that_have_slots_for_them(
+    tmp_path: Path,
+) -> None:
+    world = realtime(tmp_path)
+    engine = application(world)
+    assert engine.apply(change(engine, nodes=2, key=6)).status is Status.APPLIED
+    assert world.asked == ["nodes n2", "executors 2", "parallelism key=6"]
+    live(engine, 10)
+    assert world.deaths == []
+
+
+def test_a_scale_in_lowers_the_parallelism_waits_for_a_batch_and_then_frees_the_youngest_node(
+    world: World,
+) -> None:
+    engine = application(world, nodes=3, key=6)
+    committed = len(world.committed)
+    outcome = engine.apply(change(engine, nodes=1, key=2))
+    assert (outcome.status, engine.machines.names()) == (Status.APPLIED, ("n1",))
+    assert world.asked == ["parallelism key=2", "executors 1", "decommission 2", "remove n2", "remove n3"]
+    assert len(world.committed) > committed
+    assert world.deaths == []
+
+
+def test_a_plan_that_names_nodes_exchanges_just_these(world: World) -> None:
+    engine = application(world, nodes=2, key=4)
+    places = Placement(add=(("small", "local"),), remove=("n1",))
+    plan = replace(change(engine), placement=places, changes=True)
+    assert engine.apply(plan).status is Status.APPLIED
+    assert engine.machines.names() == ("n2", "n3")
+    assert world.asked[0] == "nodes n3" and world.asked[-1] == "remove n1"
+    live(engine, 5)
+    assert (len(world.ready()), world.deaths) == (2, [])
+
+
+def test_state_is_rewritten_after_the_nodes_came_and_its_pause_is_told(tmp_path: Path) -> None:
+    world = microbatch(tmp_path)
+    engine = application(world)
+    outcome = engine.apply(change(engine, nodes=2, total=4))
+    assert (outcome.status, outcome.pause_seconds) == (Status.APPLIED, 2.0)
+    assert world.asked == ["nodes n2", "executors 2", "rescale total=4"]
+    assert engine.configuration.parallelism["total"] == 4
+
+
+def test_what_spark_cannot_rewrite_is_refused_before_anything_is_touched(tmp_path: Path) -> None:
+    world = realtime(tmp_path)
+    engine = application(world)
+    before = engine.configuration
+    outcome = engine.apply(change(engine, nodes=2, total=2))
+    assert (outcome.status, outcome.configuration) == (Status.FAILED, before)
+    assert "the stateful operators keep their parallelism" in outcome.reason
+    assert world.asked == []
+
+
+def test_a_failed_rewrite_takes_the_nodes_back(tmp_path: Path) -> None:
+    world = microbatch(tmp_path)
+    engine = application(world)
+    before = engine.configuration
+    world.rewrites = "the disk is full"
+    outcome = engine.apply(change(engine, nodes=2, key=4, total=4))
+    assert (outcome.status, outcome.configuration) == (Status.FAILED, before)
+    assert outcome.reason == "the disk is full; rolled back"
+    assert world.asked[-4:] == ["parallelism key=2", "executors 1", "decommission 1", "remove n2"]
+    assert engine.machines.names() == ("n1",)
+
+
+def test_nodes_that_nobody_gives_leave_everything_as_it_was(world: World) -> None:
+    engine = application(world)
+    before = engine.configuration
+    world.refuses_nodes = "no machine left"
+    outcome = engine.apply(change(engine, nodes=2, key=4))
+    assert (outcome.status, outcome.configuration, engine.configuration) == (Status.FAILED, before, before)
+    assert outcome.reason == "no machine left; rolled back"
+    live(engine, 5)
+    assert (world.parallelism["key"], len(world.ready()), world.deaths) == (2, 1, [])
+
+
+def test_executors_that_do_not_come_in_time_are_a_failure_and_their_nodes_go(world: World) -> None:
+    engine = application(world)
+    before = engine.configuration
+    world.executor_seconds = 100.0
+    outcome = engine.apply(change(engine, nodes=2, key=4))
+    assert (outcome.status, engine.configuration) == (Status.FAILED, before)
+    assert "1 of 2 executors were ready in 60 s; rolled back" in outcome.reason
+    assert engine.machines.names() == ("n1",)
+    live(engine, 5)
+    assert (world.wanted, world.parallelism["key"], world.deaths) == (1, 2, [])
+
+
+def test_instances_without_slots_are_refused_in_real_time_mode(tmp_path: Path) -> None:
+    world = realtime(tmp_path)
+    engine = application(world)
+    outcome = engine.apply(change(engine, key=6))
+    assert (outcome.status, engine.configuration.parallelism["key"]) == (Status.FAILED, 2)
+    assert "8 instances need a slot each, there are 4" in outcome.reason
+    live(engine, 5)
+    assert world.deaths == []
+
+
+def test_an_executor_that_does_not_leave_is_killed_in_micro_batch_and_kept_in_real_time_mode(
+    world: World,
+) -> None:
+    engine = application(world, nodes=2, key=2)
+    world.silent_until = world.now + 1000  # no batch ends, so nobody leaves
+    outcome = engine.apply(change(engine, nodes=1))
+    if world.mode == "microbatch":
+        assert (outcome.status, engine.machines.names()) == (Status.APPLIED, ("n1",))
+        assert world.asked[-2:] == ["kill 1", "remove n2"]
+    else:
+        assert (outcome.status, engine.machines.names()) == (Status.FAILED, ("n1", "n2"))
+        assert "may still be needed: they stay" in outcome.reason
+        assert "kill 1" not in world.asked
+
+
+def test_the_window_after_a_change_holds_no_batch_of_the_configuration_before(world: World) -> None:
+    engine = application(world)
+    engine.apply(change(engine, nodes=2, key=5))
+    live(engine, 5)
+    seen = engine.observe()
+    assert seen.operators["key"].parallelism == 5
+    assert seen.application.batches and seen.application.batches >= 2
+
+
+def test_nodes_say_which_instances_they_ran(world: World) -> None:
+    engine = application(world, nodes=2, key=4)
+    live(engine, 5)
+    seen = engine.observe()
+    placed = {node.name: node.instances for node in seen.nodes}
+    total = world.state
+    assert placed["n1"] == {"in": 1, "key": 2, "total": 1}
+    assert placed["n2"] == {"key": 2, "total": total - 1} if total > 1 else {"key": 2}
+
+
+def test_tasks_beyond_the_slots_of_a_node_do_not_run_at_once(tmp_path: Path) -> None:
+    engine = application(microbatch(tmp_path), key=9)
+    live(engine, 5)
+    assert engine.observe().nodes[0].instances == {"in": 1, "key": 4, "total": 2}
+
+
+def test_a_window_without_a_batch_still_knows_where_instances_run(tmp_path: Path) -> None:
+    world = realtime(tmp_path)
+    engine = application(world, nodes=2, key=4)
+    engine.observe()
+    world.silent_until = world.now + 100
+    live(engine, 3)
+    assert [node.assigned for node in engine.observe().nodes] == [4, 2]

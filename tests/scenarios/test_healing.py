@@ -1,0 +1,178 @@
+"""What is lost between two changes comes back, on a scripted world."""
+
+from itertools import pairwise
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from rheostat.engines.spark.engine import SparkEngine
+from rheostat.engines.spark.healing import BARE_SECONDS
+from rheostat.model.errors import RheostatError
+from tests.scripted.world import World, application, change, live
+
+from .test_faults import check_runs_as_told
+
+
+def events(engine: SparkEngine, seconds: float) -> list[str]:
+    """Let time pass; all events of it in words."""
+    live(engine, seconds)
+    return [event.text for event in engine.observe().events]
+
+
+def test_a_node_that_ends_by_itself_is_replaced_and_both_are_told(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    engine = application(world, nodes=2, key=4)
+    world.kill_node()
+    told = events(engine, 30)
+    assert "node n2 ended by itself" in told
+    assert "n3 replaced what was lost, with its executors after 8.2 s" in told
+    assert engine.machines.names() == ("n1", "n3")
+    check_runs_as_told(engine, world)
+
+
+def test_executors_of_a_replacement_that_are_late_are_waited_for_and_told_when_they_come(
+    tmp_path: Path,
+) -> None:
+    world = World(tmp_path)
+    engine = application(world)
+    world.executor_seconds = 90.0
+    world.kill_node()
+    late = events(engine, 80)
+    assert any(
+        text.startswith("n2 came for what was lost; 0 of 1 executors were ready in 60 s") for text in late
+    )
+    assert not any("replaced what was lost" in text for text in late)
+    assert any("n2 replaced what was lost, with its executors after" in text for text in events(engine, 60))
+    check_runs_as_told(engine, world)
+
+
+def test_a_replacement_that_nobody_gives_is_tried_again_later_each_time(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    engine = application(world, nodes=2, key=4)
+    world.refuses_nodes = "no machine left"
+    world.kill_node()
+    told = [text for text in events(engine, 60) if "missing" in text]
+    waits = [float(text.rpartition("tried again in ")[2].removesuffix(" s")) for text in told]
+    assert told[0] == "1 of 2 missing: no machine left; tried again in 2 s"
+    assert waits == [2.0, 4.0, 8.0, 16.0, 32.0]
+    world.refuses_nodes = ""
+    live(engine, 60)
+    check_runs_as_told(engine, world)
+
+
+def test_a_frozen_node_that_its_master_gave_up_is_ended_and_replaced(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    engine = application(world, nodes=2, key=4)
+    world.freeze(1000.0)
+    for executor in [one for one in world.executors.values() if one.node == "n2"]:
+        world._lose(executor, "heartbeat timed out")
+    told = events(engine, BARE_SECONDS + 20)
+    assert f"node n2 was given up by the Master for {BARE_SECONDS:g} s: ended" in told
+    assert engine.machines.names() == ("n1", "n3")
+    check_runs_as_told(engine, world)
+
+
+def test_a_node_without_executors_that_its_master_still_has_gets_them_asked_for_again(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    engine = application(world)
+    world.kill_executor()
+    world.wanted = 0  # the request was lost with the executor
+    live(engine, BARE_SECONDS + 10)
+    assert engine.machines.names() == ("n1",)
+    check_runs_as_told(engine, world)
+
+
+def test_a_node_that_ends_while_state_is_rewritten_is_replaced_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path)
+    engine = application(world)
+    replaced, add = Event(), engine.machines.add
+
+    def added(count: int) -> tuple[str, ...]:
+        names = add(count)
+        replaced.set()
+        return names
+
+    def rewrite() -> None:
+        world.kill_node()
+        assert replaced.wait(60), "without an executor a rewrite waits for ever"
+
+    monkeypatch.setattr(engine.machines, "add", added)
+    world.on_rescale = rewrite
+    outcome = engine.apply(change(engine, total=3))
+    assert (outcome.status.value, engine.machines.names()) == ("applied", ("n2",))
+    assert "n1 ended by itself, n2 came for it" in events(engine, 0.5)
+    live(engine, 10)
+    check_runs_as_told(engine, world)
+
+
+def test_a_driver_that_dies_is_started_again_with_what_was_decided(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    engine = application(world, nodes=2, key=5)
+    world.kill_driver()
+    told = events(engine, 20)
+    assert any("it starts again in 1 s" in text for text in told)
+    assert "begin" in world.asked
+    check_runs_as_told(engine, world)
+
+
+def test_a_driver_that_dies_again_and_again_is_waited_for_longer_each_time(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    engine = application(world)
+    waits: list[float] = []
+    for _ in range(3):
+        world.kill_driver()
+        told = [text for text in events(engine, 8) if "starts again in" in text]
+        waits += [float(text.rpartition("starts again in ")[2].removesuffix(" s")) for text in told]
+    assert waits == [1.0, 2.0, 4.0]
+    live(engine, 100)
+    world.kill_driver()
+    assert any("it starts again in 1 s" in text for text in events(engine, 8))
+
+
+def test_a_driver_that_cannot_be_started_ends_the_run_after_five_attempts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path)
+    engine = application(world)
+    attempts: list[float] = []
+
+    def start(_spec: object) -> None:
+        attempts.append(world.now)
+        raise RheostatError("no memory")
+
+    monkeypatch.setattr(engine, "_start", start)
+    world.kill_driver()
+    with pytest.raises(RheostatError, match="no memory"):
+        live(engine, 600)
+    assert len(attempts) == 5
+    assert [round(late - early) for early, late in pairwise(attempts)] == [2, 4, 8, 16]
+
+
+def test_on_a_cluster_of_others_executors_that_nobody_asked_for_are_given_back(tmp_path: Path) -> None:
+    world = World(tmp_path, owned=False)
+    for _ in range(3):
+        world.add_node()
+    engine = application(world, nodes=1)
+    live(engine, 30)
+    assert (world.wanted, len(world.ready()), engine.configuration.nodes) == (1, 1, 1)
+    world.wanted = 2  # Spark's own idea
+    live(engine, 10)
+    world.wanted = 1
+    assert any("had an executor that nobody asked for: given back" in text for text in events(engine, 20))
+    assert (len(world.ready()), engine.configuration.nodes) == (1, 1)
+
+
+def test_on_a_cluster_of_others_no_node_is_replaced(tmp_path: Path) -> None:
+    world = World(tmp_path, owned=False)
+    for _ in range(2):
+        world.add_node()
+    engine = application(world, nodes=2)
+    world.kill_node()
+    live(engine, 60)
+    assert (engine.configuration.nodes, world.alive()) == (1, ["n1"])
+    world.add_node()  # whoever runs the cluster brings one
+    live(engine, 10)
+    assert (engine.configuration.nodes, len(world.ready())) == (2, 2)

@@ -1,0 +1,417 @@
+"""A scripted cluster and Spark application in virtual time, for the order of steps and for faults.
+
+`World` holds the truth: nodes, executors, one query whose batches follow each other. `Clock`, `Nodes` and
+`Driver` are its faces: the controller's clock, its machines and its driver process. A test hurts the world
+and looks at what the real engine, actuator and healer do about it. Nothing sleeps, so a minute takes
+milliseconds. Whatever the controller asks for is in `World.asked`, in order.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+from rheostat.engines.spark.engine import SparkEngine
+from rheostat.engines.spark.link import DriverLostError, Link
+from rheostat.engines.spark.spec import Spec
+from rheostat.infrastructure.usage import Usage
+from rheostat.model.configuration import Configuration, NodeKind
+from rheostat.model.decision import Plan
+from rheostat.model.errors import RheostatError, UserError
+
+KIND = NodeKind(cores=1.0, slots=4, memory_mb=1024.0)
+CHAIN = ("in", "key", "total")  # a source, a stateless operator and one that keeps state
+STEP_SECONDS = 0.1
+ROWS = 100  # of one batch
+
+
+@dataclass
+class Node:
+    """A machine; one that is frozen keeps its executors, but they do nothing."""
+
+    name: str
+    alive: bool = True
+    frozen_until: float = 0.0
+    settled: bool = False
+
+
+@dataclass
+class Executor:
+    """Takes tasks once it is ready; one that is decommissioned leaves when its batch is over."""
+
+    id: str
+    node: str
+    ready_at: float
+    leaving: bool = False
+
+
+@dataclass
+class World:
+    """What there is; `step` lets time pass."""
+
+    folder: Path
+    mode: str = "microbatch"
+    kind: NodeKind = KIND
+    node_seconds: float = 5.0  # until an ordered node is up
+    executor_seconds: float = 3.0
+    batch_seconds: float = 1.0
+    owned: bool = True  # whether the nodes are the controller's to start and end
+
+    now: float = 0.0
+    nodes: dict[str, Node] = field(default_factory=dict)
+    executors: dict[str, Executor] = field(default_factory=dict)
+    wanted: int = 0  # executors that the application asks its Master for
+    asked: list[str] = field(default_factory=list)
+    parallelism: dict[str, int] = field(default_factory=dict)
+    state: int = 2  # partitions of the state, in the checkpoint
+    committed: list[int] = field(default_factory=list)  # batches
+    deaths: list[str] = field(default_factory=list)  # of the query, and why
+    running: dict[str, int] | None = None  # the parallelism of the batch that runs
+    began: float = 0.0
+    begun: bool = False
+    silent_until: float = 0.0  # a source that is away
+    drivers: int = 0
+    events: list[dict[str, Any]] = field(default_factory=list)
+    refuses_nodes: str = ""  # why no node can be ordered
+    starts_executors: bool = True
+    rewrites: str = ""  # why state cannot be rewritten
+    on_rescale: Callable[[], None] = lambda: None
+    _names: int = 0
+    _ids: int = 0
+
+    # -- time ---------------------------------------------------------------------------------------------
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass in small steps."""
+        until = self.now + seconds
+        while self.now < until:
+            self.now = until if until - self.now < 1.5 * STEP_SECONDS else self.now + STEP_SECONDS
+            self._launch()
+            self._run()
+
+    def _launch(self) -> None:
+        """The Master starts executors on nodes with room while the application wants more."""
+        for executor in list(self.executors.values()):
+            if not self._up(executor.node):
+                self._lose(executor, "its node is gone")
+        if not self.starts_executors or not self.drivers:
+            return
+        for node in self.nodes.values():
+            here = sum(executor.node == node.name for executor in self.executors.values())
+            for _ in range(self.kind.executors - here if self._awake(node) else 0):
+                if len([e for e in self.executors.values() if not e.leaving]) >= self.wanted:
+                    return
+                new = Executor(str(self._ids), node.name, self.now + self.executor_seconds)
+                self._ids += 1
+                self.executors[new.id] = new
+
+    def _run(self) -> None:
+        """Batches follow each other; in Real-Time Mode a query without a slot for each instance dies."""
+        ready = self.ready()
+        if not self.begun or not self.drivers or self.now < self.silent_until:
+            return
+        if self.running is None:
+            if self.mode == "realtime" and self.slots() < sum(self.parallelism.values()):
+                self.die(f"{sum(self.parallelism.values())} instances, {self.slots()} slots")
+            if ready:
+                self.running, self.began = dict(self.parallelism), self.now
+            return
+        if self.now - self.began >= self.batch_seconds and all(
+            self._awake(self.nodes[e.node]) for e in ready
+        ):
+            if ready:
+                self._commit(ready)
+            self.running = None
+            for executor in [one for one in self.executors.values() if one.leaving]:
+                self._lose(executor, "decommissioned")
+
+    def _commit(self, ready: Sequence[Executor]) -> None:
+        assert self.running is not None
+        number = len(self.committed)
+        self.committed.append(number)
+        tasks = {"in": 1, **self.running, "total": self.state}
+        for index, name in enumerate(CHAIN):
+            each = [[ready[n % len(ready)].id, int(1e6), ROWS // tasks[name]] for n in range(tasks[name])]
+            stage, count = 10 * number + index, len(each)
+            self.events.append(
+                {"event": "stage", "id": stage, "parents": [stage - 1] * (index > 0), "query": "q",
+                 "batch": number, "tasks": count, "failed": False, "cpu_ns": 1e6 * count, "run_ms": count,
+                 "wait_ms": 0, "gc_ms": 0, "python_ms": 0, "each": each}
+            )  # fmt: skip
+        took = (self.now - self.began) * 1000
+        progress = {"id": "q", "timestamp": _moment(self.began), "batchId": number, "numInputRows": ROWS,
+                    "durationMs": {"triggerExecution": took, "addBatch": took}, "sources": [],
+                    "observedMetrics": {name: {"rows": ROWS} for name in CHAIN}}  # fmt: skip
+        self.events.append({"event": "progress", "progress": progress})
+
+    def die(self, why: str) -> None:
+        """The query dies; the driver's supervisor starts it again at once."""
+        self.deaths.append(why)
+        self.running = None
+        self.events.append({"event": "note", "kind": "query", "text": f"died: {why}", "at": self.now * 1000})
+
+    # -- what is there ------------------------------------------------------------------------------------
+
+    def ready(self) -> list[Executor]:
+        """Executors that take tasks."""
+        return [e for e in self.executors.values() if e.ready_at <= self.now and not e.leaving]
+
+    def slots(self) -> int:
+        return len(self.ready()) * self.kind.slots // self.kind.executors
+
+    def alive(self) -> list[str]:
+        return [node.name for node in self.nodes.values() if node.alive]
+
+    def _up(self, node: str) -> bool:
+        return node in self.nodes and self.nodes[node].alive
+
+    def _awake(self, node: Node) -> bool:
+        return node.alive and node.frozen_until <= self.now
+
+    def add_node(self) -> str:
+        self._names += 1
+        name = f"n{self._names}"
+        self.nodes[name] = Node(name)
+        return name
+
+    # -- faults -------------------------------------------------------------------------------------------
+
+    def _lose(self, executor: Executor, why: str) -> None:
+        self.executors.pop(executor.id, None)
+        if self.mode == "realtime" and self.running is not None and not executor.leaving:
+            self.die(f"executor {executor.id} is gone")
+        text = {"event": "executor removed", "id": executor.id, "reason": why, "at": self.now * 1000}
+        self.events.append(text)
+
+    def kill_executor(self) -> None:
+        for executor in list(self.executors.values())[-1:]:
+            self._lose(executor, "killed")
+
+    def kill_node(self) -> None:
+        self.nodes[self.alive()[-1]].alive = False
+
+    def freeze(self, seconds: float) -> None:
+        self.nodes[self.alive()[-1]].frozen_until = self.now + seconds
+
+    def kill_driver(self) -> None:
+        """Its executors end with it, and a batch that ran is lost; its checkpoint stays."""
+        self.drivers, self.begun, self.running = 0, False, None
+        self.executors.clear()
+        self.events.clear()
+        self.wanted = 0
+
+
+def _moment(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat()
+
+
+@dataclass
+class Clock:
+    """The world's time."""
+
+    world: World
+
+    def now(self) -> float:
+        return self.world.now
+
+    def sleep(self, seconds: float) -> None:
+        self.world.sleep(seconds)
+
+
+class Nodes:
+    """The world's machines as the engine sees them."""
+
+    url, allocated, limited = "spark://scripted:7077", False, True
+
+    def __init__(self, world: World) -> None:
+        self.world, self.kind, self.losses = world, world.kind, 0
+        self.scratch: Path | None = world.folder if world.owned else None
+
+    def names(self) -> tuple[str, ...]:
+        if self.world.owned:
+            return tuple(self.world.nodes)
+        hosts = {executor.node for executor in self.world.executors.values()}
+        return tuple(name for name in self.world.nodes if name in hosts)
+
+    def add(self, count: int) -> tuple[str, ...]:
+        if not self.world.owned or count <= 0:
+            return ()
+        if self.world.refuses_nodes:
+            raise RheostatError(self.world.refuses_nodes)
+        self.world.sleep(self.world.node_seconds)
+        added = tuple(self.world.add_node() for _ in range(count))
+        self.world.asked.append(f"nodes {', '.join(added)}")
+        return added
+
+    def settle(self, name: str) -> None:
+        self.world.nodes[name].settled = True
+
+    def remove(self, name: str) -> None:
+        self.world.asked.append(f"remove {name}")
+        hosted = [executor.id for executor in self.world.executors.values() if executor.node == name]
+        assert not hosted or not self.world.nodes[name].alive or self.world.nodes[name].frozen_until, hosted
+        if self.world.owned:
+            del self.world.nodes[name]
+
+    def of(self, executor: Mapping[str, object]) -> str:
+        return str(executor["host"])
+
+    def usage(self, name: str) -> Usage | None:
+        return None
+
+    def check(self, executors: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
+        lost = tuple(node.name for node in self.world.nodes.values() if not node.alive)
+        for name in lost:
+            del self.world.nodes[name]
+        self.losses += len(lost)
+        return lost if self.world.owned else ()
+
+    def dropped(self, name: str) -> bool:
+        return self.world.nodes[name].frozen_until > self.world.now
+
+
+class Driver:
+    """The world's driver process as the controller sees it."""
+
+    process, pid = None, 0
+
+    def __init__(self, world: World, spec: Spec) -> None:
+        self.world, self.spec = world, spec
+        world.drivers += 1
+        world.wanted = world.wanted or len(world.nodes) * world.kind.executors  # Spark begins on all Workers
+        self._generation = world.drivers
+        self.kills = 0
+
+    @property
+    def alive(self) -> bool:
+        return self.world.drivers > 0
+
+    def failure(self) -> RheostatError:
+        return RheostatError("the driver process was killed by signal 9")
+
+    def kill(self) -> None:
+        self.world.kill_driver()
+
+    def stop(self) -> None:
+        self.world.kill_driver()
+
+    def hang_up(self) -> None:
+        pass
+
+    def ask(self, what: str, timeout: float = 60.0, **about: Any) -> Any:
+        if not self.alive:
+            raise DriverLostError("the driver is gone")
+        return getattr(self, f"_{what}")(**about)
+
+    def _describe(self) -> dict[str, Any]:
+        steps = [
+            {"name": name, "inputs": [CHAIN[n - 1]] * (n > 0), "query": "in", "stateful": name == "total",
+             "min_parallelism": 1, "max_parallelism": 1 if name == "in" else 16}
+            for n, name in enumerate(CHAIN)
+        ]  # fmt: skip
+        world = self.world
+        state = {"total": world.state} if world.committed else {}
+        return {
+            "application": "app-1", "mode": world.mode, "steps": steps,
+            "trigger_seconds": world.batch_seconds,
+            "begun": world.begun, "parallelism": dict(world.parallelism), "state": state, "reserved": 0,
+            "queries": [self._query()],
+        }  # fmt: skip
+
+    def _query(self) -> dict[str, Any]:
+        stages = [{"operator": name, "tasks": self.world.parallelism.get(name)} for name in CHAIN]
+        busy = self.world.running is not None
+        return {"name": "in", "id": "q", "run": f"r{len(self.world.deaths)}", "busy": busy, "stages": stages,
+                "arrived": []}  # fmt: skip
+
+    def _begin(self, parallelism: Mapping[str, int]) -> None:
+        self.world.asked.append("begin")
+        self.world.parallelism = {**parallelism, "total": self.world.state}
+        self.world.begun = True
+
+    def _report(self) -> dict[str, Any]:
+        events, self.world.events = self.world.events, []
+        slots = self.world.kind.slots // self.world.kind.executors
+        there = [
+            {"id": e.id, "host": e.node, "slots": slots, "ready": e.ready_at <= self.world.now}
+            for e in self.world.executors.values()
+        ]
+        return {
+            "events": events,
+            "executors": there,
+            "queries": [self._query()],
+            "now": self.world.now * 1000,
+        }
+
+    def _executors(self, total: int) -> None:
+        self.world.asked.append(f"executors {total}")
+        self.world.wanted = total
+
+    def _decommission(self, executors: Sequence[str]) -> None:
+        self.world.asked.append(f"decommission {len(executors)}")
+        for executor in executors:
+            self.world.executors[executor].leaving = True
+
+    def _kill(self, executors: Sequence[str]) -> None:
+        self.world.asked.append(f"kill {len(executors)}")
+        for executor in executors:
+            self.world._lose(self.world.executors[executor], "killed")
+
+    def _parallelism(self, targets: Mapping[str, int]) -> None:
+        self.world.asked.append("parallelism " + ", ".join(f"{name}={n}" for name, n in targets.items()))
+        self.world.parallelism.update(targets)
+
+    def _refusal(self, operator: str) -> str | None:
+        return "Spark cannot rewrite it" if self.world.mode == "realtime" else None
+
+    def _rescale(self, operator: str, count: int) -> dict[str, float]:
+        self.world.asked.append(f"rescale {operator}={count}")
+        self.world.on_rescale()
+        if not self.alive:
+            raise DriverLostError("the driver is gone")
+        if self.world.rewrites:
+            raise RheostatError(self.world.rewrites)
+        if self.world.mode == "realtime":
+            raise UserError("Spark cannot rewrite it")
+        self.world.state = self.world.parallelism["total"] = count
+        self.world.running = None
+        return {"pause_seconds": 2.0, "rewrite_seconds": 1.0}
+
+
+def application(world: World, nodes: int = 1, key: int = 2, began: bool = True) -> SparkEngine:
+    """The real engine over a world, with its application running."""
+    spec = Spec("app", "app.py", Nodes.url, str(world.folder), str(world.folder / "s"), "c", mode=world.mode)
+
+    def start(new: Spec) -> Link:
+        return cast(Link, Driver(world, new))
+
+    machines, clock = Nodes(world), Clock(world)
+    if world.owned:
+        machines.add(nodes)
+    engine = SparkEngine(start(spec), machines, clock, 0.0, start, world.sleep)
+    if began:
+        state = 1 if world.mode == "realtime" else world.state
+        world.state = state
+        engine.begin(
+            Configuration({"in": 1, "key": key, "total": state}, nodes * world.kind.executors, nodes)
+        )
+        live(engine, 4 * world.batch_seconds)
+        world.asked.clear()
+    return engine
+
+
+def live(engine: SparkEngine, seconds: float) -> None:
+    """Let time pass for a controller that looks every half second, as a run's clock makes it."""
+    until = engine.now() + seconds
+    while engine.now() < until:
+        engine.clock.sleep(0.5)
+        engine.poll()
+
+
+def change(engine: SparkEngine, nodes: int | None = None, **parallelism: int) -> Plan:
+    """A plan for the running configuration."""
+    now = engine.configuration
+    count = now.nodes if nodes is None else nodes
+    target = Configuration({**now.parallelism, **parallelism}, count * engine.kinds[0].executors, count)
+    return Plan(1, engine.now(), now, target, "a test wants it", changes=target != now)
