@@ -9,9 +9,9 @@ from tests.scripted.world import World, application
 
 
 def test_nodes_that_host_instances_are_not_ended(tmp_path: Path) -> None:
-    world = World(tmp_path, mode="realtime")
-    engine = application(world, nodes=4, key=4)  # six instances, dealt out to all four nodes
-    loop = Loop(engine, engine.clock, E2df(period_seconds=5, c=0.01), Bounds(1, 8))
+    world = World(tmp_path, mode="realtime", task_cpu_seconds=0.15)
+    engine = application(world, nodes=4, key=4)  # six instances on all four nodes
+    loop = Loop(engine, engine.clock, E2df(period_seconds=5), Bounds(1, 8))
     turns = list(loop.run(until=world.now + 60))
     assert len(turns) >= 10
     assert {turn.outcome.configuration.nodes for turn in turns} == {4}
@@ -19,9 +19,9 @@ def test_nodes_that_host_instances_are_not_ended(tmp_path: Path) -> None:
 
 
 def test_a_node_that_came_and_hosts_nothing_is_returned(tmp_path: Path) -> None:
-    world = World(tmp_path, mode="realtime")
-    engine = application(world, nodes=8, key=4)  # six instances: two nodes are empty
-    loop = Loop(engine, engine.clock, E2df(period_seconds=5, c=0.01), Bounds(1, 8))
+    world = World(tmp_path, mode="realtime", task_cpu_seconds=0.15)
+    engine = application(world, nodes=8, key=4)  # six instances on four of the nodes
+    loop = Loop(engine, engine.clock, E2df(period_seconds=5), Bounds(1, 8))
     *_, last = loop.run(until=world.now + 60)
-    assert last.outcome.configuration.nodes == 6
+    assert last.outcome.configuration.nodes == 4
     assert world.deaths == []

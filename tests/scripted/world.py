@@ -56,6 +56,7 @@ class World:
     node_seconds: float = 5.0  # until an ordered node is up
     executor_seconds: float = 3.0
     batch_seconds: float = 1.0
+    task_cpu_seconds: float = 0.001
     owned: bool = True  # whether the nodes are the controller's to start and end
 
     now: float = 0.0
@@ -132,11 +133,12 @@ class World:
         self.committed.append(number)
         tasks = {"in": 1, **self.running, "total": self.state}
         for index, name in enumerate(CHAIN):
-            each = [[ready[n % len(ready)].id, int(1e6), ROWS // tasks[name]] for n in range(tasks[name])]
+            cpu = int(self.task_cpu_seconds * 1e9)
+            each = [[ready[n % len(ready)].id, cpu, ROWS // tasks[name]] for n in range(tasks[name])]
             stage, count = 10 * number + index, len(each)
             self.events.append(
                 {"event": "stage", "id": stage, "parents": [stage - 1] * (index > 0), "query": "q",
-                 "batch": number, "tasks": count, "failed": False, "cpu_ns": 1e6 * count, "run_ms": count,
+                 "batch": number, "tasks": count, "failed": False, "cpu_ns": cpu * count, "run_ms": cpu * count / 1e6,
                  "wait_ms": 0, "gc_ms": 0, "python_ms": 0, "each": each}
             )  # fmt: skip
         took = (self.now - self.began) * 1000
