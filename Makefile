@@ -4,7 +4,9 @@ BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check
 READY := .venv/.ready
 
-.PHONY: demo compare ddos-map test bench clean java pins
+PYTEST := $(BIN)/pytest -n 2 --dist loadgroup
+
+.PHONY: demo compare ddos-map check test test-long bench clean java pins
 demo: java
 	@$(BIN)/rheostat demo
 
@@ -15,10 +17,22 @@ compare: $(READY)
 ddos-map: java
 	@$(BIN)/python benchmarks/ddos_map.py
 
+# The quick part, for every commit: all that needs no Java.
+check: $(READY)
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@{ $(BIN)/mypy && $(BIN)/lint-imports; } & checks=$$!; $(PYTEST) -m 'not jvm and not long'; tested=$$?; \
+		wait $$checks && exit $$tested
+
+# Everything; what takes a core alone runs beside what does not.
 test: java
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
-	@$(BIN)/python -m tests.jvm & $(BIN)/mypy && $(BIN)/lint-imports; checked=$$?; wait; exit $$checked
-	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 15
+	@$(BIN)/python -m tests.jvm & { $(BIN)/mypy && $(BIN)/lint-imports; }; checked=$$?; wait; exit $$checked
+	@$(PYTEST) -m 'not long' --durations 20
+
+# Proofs that take long; their last output is in docs/.
+test-long: java
+	@$(PYTEST) -m long --durations 20
+	@PYTHONPATH=. $(BIN)/python -m benchmarks.chaos
 
 java: $(READY)
 	@$(BIN)/python -c 'from rheostat.infrastructure.java import java_version; java_version()' 2>/dev/null || \

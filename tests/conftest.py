@@ -1,4 +1,8 @@
-"""One embedded cluster and one broker for all tests: starting them costs seconds, nodes and topics little."""
+"""What the tests share: a cluster and a broker. Starting them costs seconds, nodes and topics little.
+
+A folder with a conftest.py of its own shares an application: its tests run in one process of xdist. They find
+it in any state and bring it to the one that they need, so any order will do.
+"""
 
 import os
 import signal
@@ -21,44 +25,32 @@ settings.register_profile("any-machine", deadline=None)
 settings.load_profile("any-machine")
 
 TESTS = Path(__file__).parent
-ON_SPARK = (TESTS / "apps", TESTS / "chaos", TESTS / "contracts" / "test_engine.py", TESTS / "spark")
+ON_SPARK = (TESTS / "apps", TESTS / "chaos", TESTS / "spark")  # all of their tests need a JVM
 
 
-# From the longest file on, so that the two processes of `make test` end together; all others come after them.
-LONGEST_FIRST = (
-    "contracts/test_engine.py",
-    "spark/test_run_command.py",
-    "chaos/test_chaos.py",
-    "spark/test_graph.py",
-    "spark/test_bad_days.py",
-    "spark/test_trial.py",
-    "spark/test_rescale.py",
-    "spark/test_state_spread.py",
-    "spark/test_microbatch.py",
-    "chaos/test_healing.py",
-    "apps/test_results.py",
-    "spark/test_warm.py",
-    "spark/test_security.py",
-    "spark/test_realtime.py",
-    "spark/test_kafka.py",
-    "spark/test_demo.py",
-    "spark/test_local_provider.py",
-)
-
-
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    places = {TESTS / name: place for place, name in enumerate(LONGEST_FIRST)}
-    items.sort(key=lambda item: places.get(item.path, len(places)))
+    """Tests with a JVM come first, as they take long; whoever shares an application shares a process."""
+    for item in items:
+        used = set(getattr(item, "fixturenames", ()))
+        if used & {"cluster", "broker"} or any(item.path.is_relative_to(place) for place in ON_SPARK):
+            item.add_marker("jvm")
+        shares = (item.path.parent / "conftest.py").exists() and item.path.parent != TESTS
+        item.add_marker(pytest.mark.xdist_group(str(item.path.parent if shares else item.path)))
+    items.sort(key=lambda item: item.get_closest_marker("jvm") is None)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    if _on_spark(item.path):
+    if item.get_closest_marker("jvm"):
         quicken()
 
 
-def _on_spark(path: Path) -> bool:
-    return any(path.is_relative_to(place) for place in ON_SPARK)
+@pytest.fixture(autouse=True)
+def _java(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only tests that are marked find a Java, so that `make check` stays quick."""
+    if not request.node.get_closest_marker("jvm"):
+        monkeypatch.setenv("JAVA_HOME", str(TESTS / "no-java-here"))
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The short version of the chaos suite: twelve faults on real Spark and Kafka, and nothing is lost."""
+"""The short version of the chaos suite: every fault once, on real Spark and Kafka, and nothing is lost."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from .arena import arena, brokers
 from .attacks import FAULTS, STEPS, everything, short
 
-SEED = 3
+SEED = 0
 
 
 def test_the_long_version_has_every_fault_at_every_step_and_is_repeatable() -> None:
@@ -23,7 +23,7 @@ def test_after_every_fault_it_runs_again_and_no_row_is_lost_or_doubled(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     attacks = short(SEED)
-    assert len(attacks) == 12 and {attack.fault for attack in attacks} == set(FAULTS)
+    assert {attack.fault for attack in attacks} == set(FAULTS)
     with brokers(tmp_path / "broker") as broker, arena(tmp_path, SEED, broker) as under:
         under.frozen_seconds = 12.0  # longer than an executor's heartbeats are apart
         for attack in attacks:

@@ -138,8 +138,8 @@ class World:
             stage, count = 10 * number + index, len(each)
             self.events.append(
                 {"event": "stage", "id": stage, "parents": [stage - 1] * (index > 0), "query": "q",
-                 "batch": number, "tasks": count, "failed": False, "cpu_ns": cpu * count, "run_ms": cpu * count / 1e6,
-                 "wait_ms": 0, "gc_ms": 0, "python_ms": 0, "each": each}
+                 "batch": number, "tasks": count, "failed": False, "cpu_ns": cpu * count,
+                 "run_ms": cpu * count / 1e6, "wait_ms": 0, "gc_ms": 0, "python_ms": 0, "each": each}
             )  # fmt: skip
         took = (self.now - self.began) * 1000
         progress = {"id": "q", "timestamp": _moment(self.began), "batchId": number, "numInputRows": ROWS,

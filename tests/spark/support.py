@@ -1,5 +1,6 @@
 """Starts applications on the shared embedded cluster, and takes them away again."""
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -7,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rheostat.control.clock import SystemClock
+from rheostat.engines.spark.batches import Batch
 from rheostat.engines.spark.engine import SparkEngine
 from rheostat.engines.spark.link import Link
 from rheostat.engines.spark.machines import LocalMachines
@@ -20,6 +22,7 @@ from rheostat.model.decision import Plan
 from rheostat.model.observation import Observation
 
 APPS = Path(__file__).parent / "apps"
+KEYS = 50  # of the applications that keep totals
 REALTIME_SECONDS = 3.0  # between two checkpoints in Real-Time Mode, where Spark's default is 5
 
 
@@ -88,32 +91,61 @@ def plan(engine: SparkEngine, nodes: int | None = None, **parallelism: int) -> P
     return Plan(1, engine.now(), now, target, "a test wants it", changes=target != now)
 
 
-def soon(
-    look: Callable[[], Observation],
-    check: Callable[[Observation], None],
-    always: Callable[[Observation], None] = lambda _: None,
-    looks: int = 12,
-) -> None:
-    """Look again while a check fails: a busy machine blurs a window, as does a JVM that still compiles."""
-    for left in reversed(range(looks)):
-        seen = look()
-        always(seen)
-        try:
-            check(seen)
-            return
-        except AssertionError:
-            if not left:
-                raise
+def observe_batches(engine: SparkEngine, batches: int, limit: float = 240.0) -> Observation:
+    """Close the window and observe the next one once it holds so many batches; with the events of both."""
+    before = engine.observe().events
+
+    def enough() -> bool:
+        return sum(map(len, _batches(engine))) >= batches
+
+    _poll_until(engine, enough, f"{batches} batches", limit)
+    seen = engine.observe()
+    return replace(seen, events=(*before, *seen.events))
 
 
-def observe_batches(engine: SparkEngine, batches: int, limit: float = 120.0) -> Observation:
-    """Close the window and observe the next one once it holds so many batches; events of both are told."""
-    told = engine.observe().events
-    ended, until = 0, time.monotonic() + limit
-    while ended < batches:
-        assert time.monotonic() < until, f"{ended} of {batches} batches within {limit} s"
+def observe_span(engine: SparkEngine, seconds: float, limit: float = 240.0) -> Observation:
+    """Close the window and observe the next one once its batches began over so many seconds.
+
+    A source may count whole seconds, and a busy machine runs few long batches: rates are as exact as the
+    time between the first and the last trigger is long, however many batches there are.
+    """
+    engine.observe()
+
+    def enough() -> bool:
+        return all(one and one[-1].started - one[0].started >= seconds for one in _batches(engine))
+
+    _poll_until(engine, enough, f"batches over {seconds} s", limit)
+    return engine.observe()
+
+
+def _batches(engine: SparkEngine) -> list[list[Batch]]:
+    """The batches with rows in the open window of each query."""
+    return [[batch for batch in q.batches if not batch.idle] for q in engine.monitor.queries.values()]
+
+
+def _poll_until(engine: SparkEngine, holds: Callable[[], bool], what: str, limit: float) -> None:
+    until = time.monotonic() + limit
+    while not holds():
+        assert time.monotonic() < until, f"not within {limit:g} s: {what}"
         time.sleep(0.2)
         engine.poll()
-        ended = sum(not batch.idle for query in engine.monitor.queries.values() for batch in query.batches)
-    seen = engine.observe()
-    return replace(seen, events=(*told, *seen.events))
+
+
+def newest_batch(engine: SparkEngine) -> Batch:
+    """The last batch that had rows."""
+    return next(batch for batch in reversed(engine.monitor.recent) if not batch.idle)
+
+
+def check_totals(folder: Path) -> int:
+    """Every key's last written total is what the rows 0..n-1 add up to: none lost, none doubled."""
+    latest: dict[int, tuple[int, int, int]] = {}
+    for file in sorted(folder.glob("*.json"), key=lambda path: int(path.stem)):
+        for line in file.read_text().splitlines():
+            row = json.loads(line)
+            latest[row["key"]] = (row["n"], row["sum"], row["most"])
+    rows = sum(n for n, _, _ in latest.values())
+    assert rows == max(most for _, _, most in latest.values()) + 1
+    for key, (n, total, _) in latest.items():
+        expected = range(key, rows, KEYS)
+        assert (n, total) == (len(expected), sum(expected)), key
+    return rows

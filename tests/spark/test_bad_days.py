@@ -1,29 +1,23 @@
 """Bad days, on real Spark: what is missing, full, taken, frozen or dead, and what a user then sees."""
 
 import contextlib
-import os
+import json
 import resource
-import shutil
 import signal
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Thread
 
-import psutil
 import pytest
 
-from rheostat.engines.spark.engine import SparkEngine
 from rheostat.infrastructure.keeper import members
-from rheostat.infrastructure.local import LocalNode, LocalProvider
+from rheostat.infrastructure.local import LocalProvider
 from rheostat.model.configuration import NodeKind
-from rheostat.model.decision import Status
 from tests.cli.commands import refused
 
-from .controllers import Controller, controller, eventually
-from .support import application, observe_batches, plan
-from .test_rescale import check_totals
+from .controllers import Controller, controller
+from .support import check_totals
 
 KIND = NodeKind(cores=1.0, slots=2, memory_mb=1024.0)
 
@@ -71,123 +65,6 @@ def test_a_port_that_is_taken_is_one_line(cluster: LocalProvider, tmp_path: Path
     assert "Address already in use" in told
 
 
-# -- one application that is hurt again and again ---------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("hurt")
-
-
-@pytest.fixture(scope="module")
-def hurt(cluster: LocalProvider, place: Path) -> Iterator[SparkEngine]:
-    start = {"in": 1, "key": 2, "total": 2}
-    arguments = ("50", "microbatch", "count", str(place / "totals"))
-    with application(cluster, place, "totals", *arguments, parallelism=start, kind=KIND) as engine:
-        observe_batches(engine, 2)
-        yield engine
-
-
-def test_a_worker_that_does_not_register_in_time_is_taken_back(
-    hurt: SparkEngine, cluster: LocalProvider, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    added: list[LocalNode] = []
-    add = cluster.add
-
-    def frozen(kind: NodeKind, region: str = "local") -> LocalNode:
-        added.append(add(kind, region))
-        os.killpg(added[-1].process.pid, signal.SIGSTOP)
-        return added[-1]
-
-    monkeypatch.setattr(cluster, "add", frozen)
-    monkeypatch.setattr(cluster, "_start_seconds", 1.0)
-    before, run = hurt.configuration, hurt.monitor.run_id
-    outcome = hurt.apply(plan(hurt, nodes=2, key=4))
-    assert outcome.status is Status.FAILED
-    assert f"{added[0].name} was not ready within 1 s" in outcome.reason
-    assert outcome.configuration == hurt.configuration == before
-    assert members(added[0].process.pid) == []
-    assert added[0].group is None or not added[0].group.path.exists()
-    seen = observe_batches(hurt, 1)
-    assert seen.operators["key"].parallelism == 2
-    assert hurt.monitor.run_id == run
-
-
-def executors(node: LocalNode) -> list[psutil.Process]:
-    """The executors' processes on a node."""
-    found = []
-    for pid in members(node.process.pid):
-        with contextlib.suppress(psutil.Error):
-            process = psutil.Process(pid)
-            if any("CoarseGrainedExecutorBackend" in word for word in process.cmdline()):
-                found.append(process)
-    return found
-
-
-def test_an_executor_that_dies_during_a_scale_out_is_replaced(
-    hurt: SparkEngine, cluster: LocalProvider
-) -> None:
-    killed: list[int] = []
-
-    def kill() -> None:
-        new = eventually(lambda: [executor for node in cluster.nodes()[1:] for executor in executors(node)])
-        new[0].kill()
-        killed.append(new[0].pid)
-
-    killer = Thread(target=kill)
-    killer.start()
-    run = hurt.monitor.run_id
-    outcome = hurt.apply(plan(hurt, nodes=2, key=4))
-    killer.join()
-    assert killed
-    assert outcome.status is Status.APPLIED, outcome.reason
-    seen = observe_batches(hurt, 2)
-    assert [node.executors for node in seen.nodes] == [1, 1]
-    assert hurt.monitor.run_id == run
-
-
-def test_an_executor_that_dies_while_the_query_runs_is_replaced_and_told(
-    hurt: SparkEngine, cluster: LocalProvider
-) -> None:
-    run, before = hurt.monitor.run_id, {executor["id"] for executor in hurt.monitor.executors}
-    events = list(hurt.observe().events)
-    executors(cluster.nodes()[0])[0].kill()
-
-    def replaced() -> bool:
-        events.extend(hurt.observe().events)
-        now = {executor["id"] for executor in hurt.monitor.executors}
-        told = {event.kind for event in events}  # later than Spark counts it
-        return {"executor added", "executor removed"} <= told and len(now) == 2 and bool(now - before)
-
-    eventually(replaced, "another executor, and word of it")
-    assert any(event.kind == "executor removed" and "is gone" in event.text for event in events)
-    observe_batches(hurt, 2)
-    assert hurt.monitor.run_id == run
-
-
-def test_after_all_that_no_row_is_lost_or_doubled(hurt: SparkEngine, place: Path) -> None:
-    hurt.monitor.link.stop()
-    assert check_totals(place / "totals") > 0
-
-
-def test_a_checkpoint_of_another_topology_is_refused_and_left_alone(
-    hurt: SparkEngine, cluster: LocalProvider, place: Path, tmp_path: Path
-) -> None:
-    checkpoint = tmp_path / "checkpoint"
-    shutil.copytree(place / "checkpoint", checkpoint)
-
-    def look() -> dict[Path, tuple[int, int]]:
-        return {f: (f.stat().st_mtime_ns, f.stat().st_size) for f in checkpoint.rglob("*") if f.is_file()}
-
-    before = look()
-    options = f"--master {cluster.url} --checkpoint {checkpoint}"
-    with controller(tmp_path, "chain", "50", "microbatch", options=options) as run:
-        told = run.refused()
-        assert run.left() == []
-    assert "belongs to 'totals' (microbatch; total), this is 'chain' (microbatch; no stateful" in told
-    assert look() == before
-
-
 # -- runs that cannot begin -------------------------------------------------------------------------------
 
 
@@ -208,6 +85,22 @@ def test_real_time_mode_without_a_slot_for_each_instance_is_refused(
         assert "gives 3 instances a slot each, the nodes have 2: allow more with --nodes" in run.refused()
         assert run.left() == []
         assert not (run.folder / "checkpoint").exists()  # another mode may still have it
+
+
+def test_a_checkpoint_of_another_topology_is_refused_and_left_alone(
+    foreign: LocalProvider, tmp_path: Path
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    checkpoint.mkdir()
+    owner = {"name": "totals", "mode": "microbatch", "source": "in", "stateful": ["total"]}
+    (checkpoint / "rheostat.json").write_text(json.dumps(owner))
+    options = f"--master {foreign.url} --checkpoint {checkpoint}"
+    with controller(tmp_path, "chain", "50", "microbatch", options=options) as run:
+        told = run.refused()
+        assert run.left() == []
+    assert "belongs to 'totals' (microbatch; total), this is 'chain' (microbatch; no stateful" in told
+    assert [path.name for path in checkpoint.iterdir()] == ["rheostat.json"]
+    assert json.loads((checkpoint / "rheostat.json").read_text()) == owner
 
 
 @pytest.mark.parametrize("script", ["plain", "totals"])

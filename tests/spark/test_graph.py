@@ -104,7 +104,7 @@ def guarded_broker(tmp_path: Path) -> Iterator[kafka.Broker]:
         yield replace(broker, servers=f"127.0.0.1:{guarded}")
 
 
-@pytest.mark.parametrize("shape", ["diamond", "star"])
+@pytest.mark.parametrize("shape", ["diamond", pytest.param("star", marks=pytest.mark.long)])
 def test_every_row_takes_every_path_once_while_it_is_rebalanced_stopped_and_resumed(
     shape: str, cluster: LocalProvider, broker: kafka.Broker, tmp_path: Path
 ) -> None:
@@ -133,6 +133,7 @@ def test_an_operator_that_fails_does_not_stop_the_others_also_where_kafka_asks_f
     assert 100 not in by(tmp_path / "results", "bad")
 
 
+@pytest.mark.long
 def test_topology_10_hands_every_row_on_to_one_child(
     cluster: LocalProvider, broker: kafka.Broker, tmp_path: Path
 ) -> None:

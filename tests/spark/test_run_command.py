@@ -15,32 +15,41 @@ from rheostat.model.decision import Status
 from tests.cli.commands import RHEOSTAT, refused
 
 from .controllers import Controller, controller, eventually
-from .support import application, observe_batches, plan
-from .test_rescale import check_totals
+from .support import application, check_totals, newest_batch, observe_batches, plan
 
 KIND = NodeKind(cores=1.0, slots=2, memory_mb=1024.0)
 
 
-# -- a plain script on the embedded cluster; each test goes on where the last one stopped -----------------
+# -- a plain script on the embedded cluster ---------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
-    place = tmp_path_factory.mktemp("plain")
-    with controller(place, "plain", str(place / "run"), "50", options="--nodes 1:2") as run:
-        yield run.start()
+def test_an_unchanged_script_is_scaled_hurt_killed_resumed_and_ended_without_loss(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with controller(tmp_path, "plain", str(tmp_path / "run"), "50", options="--nodes 1:2") as run:
+        run.start()
+        _its_stages_are_discovered_and_named(run)
+        _its_cluster_takes_no_stranger(run)
+        _a_second_controller_of_its_folder_is_refused(run, capsys)
+        _its_shuffle_and_its_nodes_change_live_and_its_state_stays(run)
+        _a_policy_that_fails_holds_with_an_alert_and_the_run_goes_on(run)
+        _a_query_that_dies_starts_again_with_the_same_parallelism(run)
+        _status_and_explain_read_its_journal(run)
+        _everything_vanishes_when_the_controller_is_killed(run)
+        _an_earlier_run_is_continued_only_on_request(run, capsys)
+        _ctrl_c_ends_it_in_order(run)
+        assert check_totals(run.folder / "totals") > 0
 
 
-def test_the_stages_of_an_unchanged_script_are_discovered_and_named(plain: Controller) -> None:
-    turn = plain.wait_for_turns(5)
+def _its_stages_are_discovered_and_named(run: Controller) -> None:
+    turn = run.wait_for_turns(5)
     assert turn.outcome.configuration.parallelism == {"1-scan": 1, "2-project": 2, "3-aggregate": 3}
-    plain.wait_for(lambda: _load(plain) == pytest.approx(50, rel=0.2))
-    facts = plain.facts()
-    assert plain.process is not None
-    assert (facts["application"], facts["mode"], facts["pid"]) == ("plain", "microbatch", plain.process.pid)
-    assert facts["policy"] == f"told(by={plain.wishes})"
-    assert plain.events()[0].kind in ("started", "executor added", "query started")
-    assert "started" in {event.kind for event in plain.events()}
+    run.wait_for(lambda: _load(run) == pytest.approx(50, rel=0.2))
+    facts = run.facts()
+    assert run.process is not None
+    assert (facts["application"], facts["mode"], facts["pid"]) == ("plain", "microbatch", run.process.pid)
+    assert facts["policy"] == f"told(by={run.wishes})"
+    assert "started" in {event.kind for event in run.events()}
 
 
 def _load(run: Controller) -> float:
@@ -49,93 +58,88 @@ def _load(run: Controller) -> float:
     return mean(load for load in seen if load is not None)
 
 
-def test_its_cluster_takes_no_stranger(plain: Controller) -> None:
-    given = {environment["_SPARK_AUTH_SECRET"] for environment in plain.executors()}
+def _its_cluster_takes_no_stranger(run: Controller) -> None:
+    given = {environment["_SPARK_AUTH_SECRET"] for environment in run.executors()}
     assert [len(secret) for secret in given] == [64]
 
 
-def test_its_shuffle_and_its_nodes_change_live_and_its_state_stays(plain: Controller) -> None:
-    plain.wish({"parallelism": {"2-project": 4}, "nodes": 2})
-    turn = plain.wait_for_turn(lambda turn: turn.plan.changes)
+def _its_shuffle_and_its_nodes_change_live_and_its_state_stays(run: Controller) -> None:
+    run.wish({"parallelism": {"2-project": 4}, "nodes": 2})
+    turn = run.wait_for_turn(lambda turn: turn.plan.changes)
     assert turn.outcome.status is Status.APPLIED, turn.outcome.reason
-    seen = plain.wait_for_turns(1)
+    seen = run.wait_for_turns(1)
     assert seen.outcome.configuration.nodes == len(seen.observation.nodes) == 2
     counts = {name: measures.parallelism for name, measures in seen.observation.operators.items()}
     assert counts == {"1-scan": 1, "2-project": 4, "3-aggregate": 3}
-    assert sum(event.kind == "query started" for event in plain.events()) == 1  # it never stopped
+    assert sum(event.kind == "query started" for event in run.events()) == 1  # it never stopped
 
 
-def test_a_policy_that_fails_holds_with_an_alert_and_the_run_goes_on(plain: Controller) -> None:
-    plain.wish({"fail": "a third party's mistake"})
-    alert = plain.wait_for(lambda: plain.read(lambda journal: journal.alerts()))
+def _a_policy_that_fails_holds_with_an_alert_and_the_run_goes_on(run: Controller) -> None:
+    run.wish({"fail": "a third party's mistake"})
+    alert = run.wait_for(lambda: run.read(lambda journal: journal.alerts()))
     assert alert is not None and "ValueError: a third party's mistake" in alert[-1].text
-    plain.wishes.unlink()
-    assert plain.wait_for_turns(2).plan.alert is None
-    assert "ALERT" in plain.out
+    run.wishes.unlink()
+    assert run.wait_for_turns(2).plan.alert is None
+    assert "ALERT" in run.out
 
 
-def test_a_query_that_dies_starts_again_from_its_checkpoint_with_the_same_parallelism(
-    plain: Controller,
-) -> None:
-    trap = plain.folder / "trap"
+def _a_query_that_dies_starts_again_with_the_same_parallelism(run: Controller) -> None:
+    trap = run.folder / "trap"
     trap.touch()
-    event = plain.wait_for_event("driver", "fell into the trap")
+    event = run.wait_for_event("driver", "fell into the trap")
     trap.unlink()
     assert "starts again in 1 s" in event.text
-    plain.wait_for(lambda: sum(event.kind == "query started" for event in plain.events()) >= 2)
-    seen = plain.wait_for_turns(2)
+    run.wait_for(lambda: sum(event.kind == "query started" for event in run.events()) >= 2)
+    seen = run.wait_for_turns(2)
     assert seen.observation.operators["2-project"].parallelism == 4
     assert seen.outcome.configuration.nodes == 2
 
 
-def test_a_second_controller_of_the_same_folder_is_refused(
-    plain: Controller, capsys: pytest.CaptureFixture[str]
+def _a_second_controller_of_its_folder_is_refused(
+    run: Controller, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = refused(capsys, "run", "--folder", str(plain.folder), str(plain.script))
+    told = refused(capsys, "run", "--folder", str(run.folder), str(run.script))
     assert "another controller runs" in told
-    assert plain.process is not None and plain.process.poll() is None
+    assert run.process is not None and run.process.poll() is None
 
 
-def test_status_and_explain_read_its_journal(plain: Controller) -> None:
-    assert "plain" in title(plain.facts())
+def _status_and_explain_read_its_journal(run: Controller) -> None:
+    assert "plain" in title(run.facts())
     for command in ("status", "explain"):
-        done = os.popen(f"{RHEOSTAT} {command} --journal {plain.folder}/journal.sqlite")
+        done = os.popen(f"{RHEOSTAT} {command} --journal {run.folder}/journal.sqlite")
         told = done.read()
         assert done.close() is None
         assert "told so" in told
 
 
-def test_everything_vanishes_when_the_controller_is_killed(plain: Controller) -> None:
-    assert plain.groups() and len(plain.processes()) >= 6
-    plain.end(signal.SIGKILL)
-    eventually(lambda: not plain.left(), "nothing left")
+def _everything_vanishes_when_the_controller_is_killed(run: Controller) -> None:
+    assert run.groups() and len(run.processes()) >= 6
+    run.end(signal.SIGKILL)
+    eventually(lambda: not run.left(), "nothing left")
 
 
-def test_an_earlier_run_is_continued_only_on_request(
-    plain: Controller, capsys: pytest.CaptureFixture[str]
-) -> None:
-    told = refused(capsys, "run", "--folder", str(plain.folder), str(plain.script))
+def _an_earlier_run_is_continued_only_on_request(run: Controller, capsys: pytest.CaptureFixture[str]) -> None:
+    told = refused(capsys, "run", "--folder", str(run.folder), str(run.script))
     assert "holds an earlier run" in told
-    before = plain.last()
+    before = run.last()
     assert before is not None
-    plain.start("--resume")
-    seen = plain.wait_for_turns(1)
+    run.start("--resume")
+    seen = run.wait_for_turns(1)
     assert seen.number > before.number
     assert seen.memory["asked"] >= before.memory["asked"] > 0
     assert seen.outcome.configuration == before.outcome.configuration
-    assert "resumed" in {event.kind for event in plain.events()}
+    assert "resumed" in {event.kind for event in run.events()}
 
 
-def test_ctrl_c_ends_it_in_order_and_nothing_was_lost_or_doubled(plain: Controller) -> None:
-    plain.wait_for_turns(1)
-    plain.send(signal.SIGINT)
-    plain.send(signal.SIGINT)  # an impatient user
-    assert plain.end() == 130
-    assert plain.err.splitlines() == ["rheostat: interrupted: the run was ended in order"]
-    assert plain.left() == []
-    last = plain.events()[-1]
+def _ctrl_c_ends_it_in_order(run: Controller) -> None:
+    run.wait_for_turns(1)
+    run.send(signal.SIGINT)
+    run.send(signal.SIGINT)  # an impatient user
+    assert run.end() == 130
+    assert run.err.splitlines() == ["rheostat: interrupted: the run was ended in order"]
+    assert run.left() == []
+    last = run.events()[-1]
     assert (last.kind, last.text) == ("stopped", "interrupted")
-    assert check_totals(plain.folder / "totals") > 0
 
 
 # -- a cluster of somebody else: the driver outlives its controller ---------------------------------------
@@ -223,8 +227,7 @@ def test_a_script_of_which_no_stage_can_change_gets_nodes_on_which_more_of_its_t
         assert outcome.status is Status.APPLIED, outcome.reason
         assert outcome.configuration.parallelism == {"1-scan": 1, "2-aggregate": 3}
         observe_batches(engine, 3)
-        newest = next(batch for batch in reversed(engine.monitor.recent) if not batch.idle)
-        aggregate = next(stage for stage in newest.stages if stage.tasks == 3)
+        aggregate = next(stage for stage in newest_batch(engine).stages if stage.tasks == 3)
         assert len({executor for executor, _, _ in aggregate.each}) == 2
         into = engine.apply(plan(engine, nodes=1, **{"2-aggregate": 2}))
         assert (into.status, into.configuration.nodes) == (Status.APPLIED, 1)
@@ -237,7 +240,6 @@ def test_a_script_of_which_no_stage_can_change_gets_nodes_on_which_more_of_its_t
     ("which", "told"),
     [
         ("nothing", "the script started no streaming query: it must call writeStream...start()"),
-        ("raises", "plain_wrong.py, line 12: AnalysisException: [UNRESOLVED_COLUMN"),
         ("slow", "plain_wrong.py, line 12: AnalysisException: [UNRESOLVED_COLUMN"),
     ],
 )

@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -49,56 +49,62 @@ context.stop()
 """
 
 
-@pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
-    """A run on the embedded cluster with its settings in a file; each test goes on where the last stopped."""
-    place = tmp_path_factory.mktemp("guarded")
-    conf = place / "spark.conf"
+def test_strangers_are_refused_only_loopback_listens_and_no_secret_is_seen(tmp_path: Path) -> None:
+    conf = tmp_path / "spark.conf"
     write_private(conf, properties(SETTINGS))
     options = f"--nodes 1:2 --conf-file {conf}"
-    with controller(place, "plain", str(place / "run"), "50", options=options) as run:
-        yield run.start()
+    with controller(tmp_path, "plain", str(tmp_path / "run"), "50", options=options) as run:
+        run.start()
+        with _strangers(run, tmp_path) as strangers:  # Spark tries for a minute, so everything else goes on
+            _an_application_that_knows_the_secret_runs(run)
+            _executors_get_the_secret_in_their_environment(run)
+            _a_node_that_is_added_knows_the_secret(run)
+            _only_loopback_listens(run)
+            _a_query_that_fails_tells_no_secret(run)
+            _no_command_line_shows_a_secret(run)
+            _no_file_that_others_can_read_holds_a_secret(run)
+            _journal_status_and_explain_show_no_secret(run)
+            _strangers_were_refused(strangers)
+        _nothing_is_left_of_a_secret_after_the_end(run)
 
 
-@pytest.fixture(scope="module")
-def strangers(guarded: Controller, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Process]]:
-    """Applications with no secret and with a wrong one; Spark tries for a minute, so other tests go on."""
-    [url] = eventually(lambda: {url for line in _commands(guarded) for url in MASTER.findall(line)})
-    script = tmp_path_factory.mktemp("stranger") / "stranger.py"
+@contextmanager
+def _strangers(run: Controller, folder: Path) -> Iterator[list[Process]]:
+    """Applications with no secret and with a wrong one."""
+    [url] = eventually(lambda: {url for line in _commands(run) for url in MASTER.findall(line)})
+    script = folder / "stranger.py"
     script.write_text(STRANGER)
     started = [
         Popen([sys.executable, str(script), url, *secret], stdout=PIPE, stderr=STDOUT, text=True)
         for secret in ([], ["a guess"])
     ]
-    yield started
-    for stranger in started:
-        stranger.kill()
-        stranger.communicate()
+    try:
+        yield started
+    finally:
+        for stranger in started:
+            stranger.kill()
+            stranger.communicate()
 
 
-def test_strangers_knock(guarded: Controller, strangers: list[Process]) -> None:
-    assert [stranger.poll() for stranger in strangers] == [None, None]
+def _an_application_that_knows_the_secret_runs(run: Controller) -> None:
+    assert run.wait_for_turns(2).observation.application.batches
 
 
-def test_an_application_that_knows_the_secret_runs(guarded: Controller) -> None:
-    assert guarded.wait_for_turns(2).observation.application.batches
-
-
-def test_executors_get_the_secret_in_their_environment(guarded: Controller) -> None:
-    given = {environment.get("_SPARK_AUTH_SECRET") for environment in guarded.executors()}
+def _executors_get_the_secret_in_their_environment(run: Controller) -> None:
+    given = {environment.get("_SPARK_AUTH_SECRET") for environment in run.executors()}
     assert given == {SETTINGS["spark.authenticate.secret"]}
 
 
-def test_a_node_that_is_added_knows_the_secret(guarded: Controller) -> None:
-    guarded.wish({"nodes": 2, "parallelism": {"2-project": 3}})
-    guarded.wait_for_turn(lambda turn: turn.outcome.status is Status.APPLIED)
-    assert guarded.wait_for_turns(2).observation.operators["2-project"].parallelism == 3
-    eventually(lambda: len(list(guarded.executors())) == 2)  # a process that one starts looks as it at first
+def _a_node_that_is_added_knows_the_secret(run: Controller) -> None:
+    run.wish({"nodes": 2, "parallelism": {"2-project": 3}})
+    run.wait_for_turn(lambda turn: turn.outcome.status is Status.APPLIED)
+    assert run.wait_for_turns(2).observation.operators["2-project"].parallelism == 3
+    eventually(lambda: len(list(run.executors())) == 2)  # a process that one starts looks as it at first
 
 
-def test_only_loopback_listens(guarded: Controller) -> None:
+def _only_loopback_listens(run: Controller) -> None:
     listening = []
-    for process in guarded.processes():
+    for process in run.processes():
         with suppress(psutil.NoSuchProcess):
             listening += [
                 (process.name(), connection.laddr.ip)
@@ -109,39 +115,39 @@ def test_only_loopback_listens(guarded: Controller) -> None:
     assert [pair for pair in listening if pair[1] not in LOOPBACK] == []
 
 
-def test_a_query_that_fails_tells_no_secret(guarded: Controller) -> None:
-    trap = guarded.folder / "trap"
+def _a_query_that_fails_tells_no_secret(run: Controller) -> None:
+    trap = run.folder / "trap"
     trap.touch()
-    guarded.wait_for_event("driver", "fell into the trap")
+    run.wait_for_event("driver", "fell into the trap")
     trap.unlink()
-    guarded.wait_for_turns(1)
+    run.wait_for_turns(1)
 
 
-def test_no_command_line_shows_a_secret(guarded: Controller) -> None:
+def _no_command_line_shows_a_secret(run: Controller) -> None:
 
     def executors(lines: list[str]) -> int:
         return sum("CoarseGrainedExecutorBackend" in line for line in lines)
 
     # a JVM that is about to start a program shows its own line twice for a moment
-    lines = eventually(lambda: found if executors(found := _commands(guarded)) >= 2 else None)
+    lines = eventually(lambda: found if executors(found := _commands(run)) >= 2 else None)
     assert any("SparkSubmit" in line for line in lines)
     assert [line for line in lines if MARK in line] == []
 
 
-def test_no_file_that_others_can_read_holds_a_secret(guarded: Controller) -> None:
-    holding = _holding(guarded)
+def _no_file_that_others_can_read_holds_a_secret(run: Controller) -> None:
+    holding = _holding(run)
     assert {path.name for path in holding} == {"driver.json", "cluster.conf"}
     assert {path.stat().st_mode & 0o077 for path in holding} == {0}
 
 
-def test_journal_status_and_explain_show_no_secret(guarded: Controller) -> None:
-    with closing(sqlite3.connect(f"file:{guarded.folder / JOURNAL}?mode=ro", uri=True)) as journal:
+def _journal_status_and_explain_show_no_secret(run: Controller) -> None:
+    with closing(sqlite3.connect(f"file:{run.folder / JOURNAL}?mode=ro", uri=True)) as journal:
         dumped = "\n".join(journal.iterdump())
     assert "fell into the trap" in dumped
     assert MARK not in dumped
     for command in ("status", "status --json", "explain", "explain --json"):
         told = subprocess.run(
-            [RHEOSTAT, *command.split(), "--journal", str(guarded.folder / JOURNAL)],
+            [RHEOSTAT, *command.split(), "--journal", str(run.folder / JOURNAL)],
             capture_output=True,
             text=True,
             check=True,
@@ -150,7 +156,7 @@ def test_journal_status_and_explain_show_no_secret(guarded: Controller) -> None:
         assert MARK not in told.stdout + told.stderr
 
 
-def test_strangers_were_refused(guarded: Controller, strangers: list[Process]) -> None:
+def _strangers_were_refused(strangers: list[Process]) -> None:
     for stranger in strangers:
         said, _ = stranger.communicate(timeout=240)
         assert stranger.returncode != 0
@@ -158,14 +164,14 @@ def test_strangers_were_refused(guarded: Controller, strangers: list[Process]) -
         assert "application app-" not in said
 
 
-def test_nothing_is_left_of_a_secret_after_the_end(guarded: Controller) -> None:
-    guarded.send(signal.SIGINT)
-    assert guarded.end() == 130
+def _nothing_is_left_of_a_secret_after_the_end(run: Controller) -> None:
+    run.send(signal.SIGINT)
+    assert run.end() == 130
     with suppress(AssertionError):
-        eventually(lambda: not guarded.left())
-    assert guarded.left() == []
-    assert _holding(guarded) == []
-    assert MARK not in guarded.out + guarded.err
+        eventually(lambda: not run.left())
+    assert run.left() == []
+    assert _holding(run) == []
+    assert MARK not in run.out + run.err
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,35 @@
+"""The mechanisms in Real-Time Mode, where every instance holds a slot and a query that lacks one dies."""
+
+from rheostat.model.decision import Status
+from tests.spark.shared import Shared
+from tests.spark.support import observe_batches, plan
+
+
+def test_a_rebalance_takes_hold_at_the_next_batch_and_never_restarts_the_query(shared: Shared) -> None:
+    engine = shared.at(nodes=2, work=1, out=1)
+    before = engine.monitor.run_id
+    outcome = engine.apply(plan(engine, work=2))
+    assert (outcome.status, engine.monitor.run_id) == (Status.APPLIED, before)
+    seen = observe_batches(engine, 1)
+    work = seen.operators["work"]
+    assert work.parallelism == len(work.instances) == 2
+    assert sum(node.assigned for node in seen.nodes) == 4
+    places = {instance.node for one in seen.operators.values() for instance in one.instances}
+    assert places == {node.name for node in seen.nodes if node.assigned}
+
+
+def test_instances_without_slots_are_refused_and_the_query_goes_on(shared: Shared) -> None:
+    engine = shared.at(nodes=2, work=1, out=1)
+    before = engine.monitor.run_id
+    outcome = engine.apply(plan(engine, work=6))
+    assert outcome.status is Status.FAILED
+    assert "8 instances need a slot each, there are 4" in outcome.reason
+    observe_batches(engine, 1)
+    assert engine.monitor.run_id == before
+
+
+def test_backlog_and_lag_are_small_while_it_keeps_up(shared: Shared) -> None:
+    seen = observe_batches(shared.at(nodes=2, work=2), 2).application
+    assert seen.backlog is not None and seen.lag_seconds is not None
+    assert seen.backlog < 300 * 10  # rows of ten seconds: it never fell behind for good
+    assert seen.lag_seconds < 10

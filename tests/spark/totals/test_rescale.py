@@ -1,0 +1,77 @@
+"""Stateful operators change their parallelism: the state afterwards is that of a run that never stopped.
+
+The totals that the shared application wrote are checked when it ends.
+"""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from rheostat.infrastructure.local import LocalProvider
+from rheostat.model.configuration import NodeKind
+from rheostat.model.decision import Status
+from tests.spark.shared import Shared
+from tests.spark.support import KEYS, application, observe_batches, plan
+
+
+@pytest.mark.parametrize(("before", "count"), [(2, 4), (2, 1)])
+def test_state_is_rewritten_for_more_and_for_fewer_instances(totals: Shared, before: int, count: int) -> None:
+    engine = totals.at(total=before)
+    outcome = engine.apply(plan(engine, total=count))
+    assert outcome.status is Status.APPLIED, outcome.reason
+    assert 0 < outcome.pause_seconds <= outcome.finished_at - outcome.started_at
+    seen = observe_batches(engine, 2)
+    assert seen.operators["total"].parallelism == count
+    assert seen.application.state_rows == KEYS
+
+
+def test_a_driver_killed_while_it_rewrites_state_resumes_as_it_was(totals: Shared) -> None:
+    engine = totals.at(total=2)
+    offsets, commits = (totals.folder / "checkpoint" / log for log in ("offsets", "commits"))
+    child = os.fork()
+    if child == 0:  # kill the driver at the moment when the rewrite is begun but not committed
+        try:
+            until = time.monotonic() + 240
+            while time.monotonic() < until:
+                begun, done = (
+                    max(int(f.name) for f in log.iterdir() if f.name.isdigit()) for log in (offsets, commits)
+                )
+                if begun > done and _partitions(offsets / str(begun)) == 3:
+                    os.killpg(engine.monitor.link.pid, signal.SIGKILL)
+                    os._exit(0)
+        finally:
+            os._exit(1)
+    outcome = engine.apply(plan(engine, total=3))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, "the rewrite was never seen"
+    assert outcome.status is Status.FAILED
+    seen = observe_batches(engine, 2)
+    assert seen.operators["total"].parallelism == 2
+    assert any("it starts again in" in event.text for event in seen.events if event.kind == "driver")
+    again = engine.apply(plan(engine, total=3))
+    assert again.status is Status.APPLIED, again.reason
+    assert observe_batches(engine, 2).operators["total"].parallelism == 3
+
+
+def _partitions(entry: Path) -> int:
+    lines = entry.read_text().splitlines()
+    return int(json.loads(lines[1])["conf"]["spark.sql.shuffle.partitions"]) if len(lines) > 1 else 0
+
+
+def test_a_deduplication_in_real_time_mode_is_rescaled(cluster: LocalProvider, tmp_path: Path) -> None:
+    start = {"in": 1, "key": 1, "total": 1}
+    kind = NodeKind(cores=1.0, slots=4, memory_mb=1024.0)
+    arguments = ("100", "realtime", "distinct")
+    with application(
+        cluster, tmp_path, "totals", *arguments, parallelism=start, mode="realtime", kind=kind
+    ) as engine:
+        observe_batches(engine, 1)
+        outcome = engine.apply(plan(engine, total=2))
+        assert outcome.status is Status.APPLIED, outcome.reason
+        seen = observe_batches(engine, 1)
+        assert seen.operators["total"].parallelism == 2
+        assert seen.application.state_rows == KEYS
+        assert engine.monitor.rows["total"] == KEYS  # no key came through twice
