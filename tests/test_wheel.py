@@ -112,7 +112,7 @@ def test_the_wheel_alone_explains_itself_lists_its_policies_and_compares_them(
     for arguments, told in (
         (["--help"], "Usage: rheostat"),
         (["policies"], "multilevel"),
-        (["compare", "-t", "wordcount", "-c", "day:compress=60", "-p", "static,ds2"], "ds2"),
+        (["compare", "-t", "wordcount", "-c", "constant:duration=2m", "-p", "static,ds2"], "ds2"),
     ):
         done = run(installed, tmp_path, *arguments)
         assert done.returncode == 0, done.stderr

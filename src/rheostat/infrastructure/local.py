@@ -11,6 +11,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
 from types import TracebackType
 
@@ -165,10 +166,13 @@ class LocalProvider:
         return self._nodes[name].port in self._registered_ports()
 
     def _registered_ports(self) -> list[str]:
-        """Of the web pages of the Workers that the Master counts as alive."""
-        with urllib.request.urlopen(self._state, timeout=10) as answer:
-            workers = json.load(answer)["workers"]
-        return [w["webuiaddress"].rpartition(":")[2] for w in workers if w["state"] == "ALIVE"]
+        """Of the web pages of the Workers that the Master counts as alive; OSError if it does not tell."""
+        try:
+            with urllib.request.urlopen(self._state, timeout=10) as answer:
+                workers = json.load(answer)["workers"]
+            return [w["webuiaddress"].rpartition(":")[2] for w in workers if w["state"] == "ALIVE"]
+        except (HTTPException, ValueError, LookupError, TypeError) as error:  # it died while it answered
+            raise OSError(f"the Master's answer is incomplete: {error}") from None
 
     def remove(self, name: str) -> None:
         """End a Worker with its executors, and return what it held.

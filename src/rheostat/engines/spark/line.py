@@ -5,6 +5,7 @@ import json
 import select
 import socket
 import struct
+from collections.abc import Iterator
 from typing import Any
 
 from rheostat.model.errors import RheostatError
@@ -83,7 +84,7 @@ class Line:
         self._file = self._socket.makefile("rwb")
 
     @contextlib.contextmanager
-    def _hanging_up(self) -> Any:
+    def _hanging_up(self) -> Iterator[None]:
         """Hang up on every failure: after an interrupt, too, this answer is not the next request's."""
         try:
             yield

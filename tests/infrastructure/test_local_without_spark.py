@@ -1,4 +1,4 @@
-"""A cluster ends with all that it holds, whether its keeper lives or not. Needs no Spark."""
+"""The embedded cluster with scripts in place of Spark's daemons: how it ends, whatever ended before."""
 
 import os
 import shutil
@@ -8,7 +8,9 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import psutil
 import pytest
@@ -134,3 +136,23 @@ def test_a_keeper_that_is_killed_is_replaced_and_knows_all_that_the_first_one_kn
         assert [node.name for node in provider.nodes()] == [second.name]
         assert keeper_of(os.getpid()).is_running()
     assert members(second.process.pid) == [] and not provider.folder.exists()
+
+
+@pytest.mark.parametrize("page", [b"", b'{"workers": [{"webui', b"[]", b"{}", b'{"workers": [{}]}', b"\xff"])
+@pytest.mark.parametrize("missing", [0, 10])
+def test_half_an_answer_of_the_master_is_none(page: bytes, missing: int) -> None:
+    class Half(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(page) + missing))  # it dies before the rest
+            self.end_headers()
+            self.wfile.write(page)
+
+        def log_message(self, format: str, *words: object) -> None:
+            pass
+
+    with LocalProvider() as provider, HTTPServer(("127.0.0.1", 0), Half) as server:
+        Thread(target=server.handle_request, daemon=True).start()
+        provider._state = f"http://127.0.0.1:{server.server_port}/"
+        with pytest.raises(OSError, match="the Master"):
+            provider.registered()
