@@ -231,7 +231,7 @@ class Controller:
 
     @property
     def driver(self) -> int:
-        return int((self.folder / "driver.pid").read_text())
+        return int((self.folder / "driver.pid").read_text().split()[0])
 
     def processes(self) -> list[psutil.Process]:
         """All that it started, whoever their parents are by now."""

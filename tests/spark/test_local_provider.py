@@ -106,23 +106,31 @@ def test_a_worker_that_dies_at_its_start_is_told_with_its_last_words_and_removed
     assert node not in provider.nodes()
 
 
-def test_everything_vanishes_when_the_parent_is_killed(tmp_path: Path) -> None:
-    script = tmp_path / "parent.py"
-    script.write_text(
-        "import time\n"
-        "from rheostat.infrastructure.local import LocalProvider\n"
-        "from rheostat.model.configuration import NodeKind\n"
-        "provider = LocalProvider()\n"
-        "node = provider.add(NodeKind(cores=0.5, slots=1, memory_mb=512))\n"
-        "provider.wait(node.name)\n"
-        "group = node.group.path if node.group else '-'\n"
-        "print(provider.folder, provider._master.pid, node.process.pid, group, flush=True)\n"
-        "time.sleep(600)\n"
-    )
-    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as parent:
+PARENT = """
+from threading import Event
+from rheostat.infrastructure.local import LocalProvider
+from rheostat.model.configuration import NodeKind
+with LocalProvider() as provider:
+    node = provider.add(NodeKind(cores=0.5, slots=1, memory_mb=512))
+    provider.wait(node.name)
+    group = node.group.path if node.group else '-'
+    print(provider.folder, provider._master.pid, node.process.pid, group, flush=True)
+    Event().wait()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_everything_vanishes_when_the_parent_is_killed_or_interrupted_without_its_keeper(
+    number: signal.Signals,
+) -> None:
+    command = [sys.executable, "-c", PARENT]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         folder, master, worker, group = parent.stdout.readline().split()
-        parent.send_signal(signal.SIGKILL)
+        if number is signal.SIGINT:
+            children = psutil.Process(parent.pid).children()
+            next(child for child in children if "keeper.py" in " ".join(child.cmdline())).kill()
+        parent.send_signal(number)
     assert eventually(lambda: not members(int(master)) and not members(int(worker)))
     assert eventually(lambda: not Path(folder).exists())
     assert group == "-" or eventually(lambda: not Path(group).exists())

@@ -152,7 +152,7 @@ def take_control(
 
 
 def _stop_last(links: list[Link]) -> None:
-    links[-1].stop()
+    links[-1].stop(_logger.warning)
 
 
 def _start_driver(spec: Spec, keep: Callable[[int], None]) -> Link:

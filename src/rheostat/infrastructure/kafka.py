@@ -17,6 +17,7 @@ from rheostat.infrastructure.interrupts import uninterrupted
 from rheostat.infrastructure.java import java_command
 from rheostat.infrastructure.keeping import keeping
 from rheostat.infrastructure.maven import Bundle, resolve
+from rheostat.infrastructure.processes import started_at
 from rheostat.infrastructure.topics import answers, create_topic, delete_topics, ends, starts, topics
 from rheostat.model.errors import RheostatError, UserError
 
@@ -93,7 +94,7 @@ def attach(folder: Path) -> Broker | None:
     """The broker that runs on a folder, whoever started it."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         note = json.loads((folder / NOTE).read_text())
-        if _began(int(note["pid"])) == note["began"]:
+        if started_at(int(note["pid"])) == note["began"]:
             return Broker(str(note["servers"]), int(note["pid"]), folder.resolve())
     return None
 
@@ -140,7 +141,7 @@ def start(
                 if keep:
                     keep(process.pid)
         broker = Broker(f"{LOOPBACK}:{port}", process.pid, folder, process)
-        note = {"servers": broker.servers, "pid": broker.pid, "began": _began(broker.pid)}
+        note = {"servers": broker.servers, "pid": broker.pid, "began": started_at(broker.pid)}
         (folder / NOTE).write_text(json.dumps(note))
         _wait(broker, process)
     except BaseException:
@@ -255,14 +256,6 @@ def _earlier_port(folder: Path) -> int | None:
         port = int(str(json.loads((folder / NOTE).read_text())["servers"]).rpartition(":")[2])
         return port if _is_free(port) else None
     return None
-
-
-def _began(pid: int) -> int:
-    """When a process started, in the kernel's ticks since boot; with its pid it names one process only."""
-    state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    if state == "Z":
-        raise ProcessLookupError(pid)
-    return int(rest[18])
 
 
 def _said(log: Path) -> str:

@@ -11,6 +11,7 @@ import shutil
 import signal
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 GRACE_SECONDS = 5.0
@@ -54,11 +55,26 @@ def remove_cgroup(path: Path) -> None:
             time.sleep(0.05)
 
 
+def nothing() -> dict[str, list[str]]:
+    """What is kept at first, by kind."""
+    return {"session": [], "cgroup": [], "folder": []}
+
+
+def clean_up(kept: Mapping[str, list[str]]) -> None:
+    """End and remove all of it, the newest first; each takes a bounded time."""
+    for session in reversed(kept["session"]):
+        end_session(int(session))
+    for path in kept["cgroup"]:
+        remove_cgroup(Path(path))
+    for path in kept["folder"]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
 def main() -> None:
     """Note what the parent says until it is gone, then clean up."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; this process goes last
-    kept: dict[str, list[str]] = {"session": [], "cgroup": [], "folder": []}
+    kept = nothing()
     for line in sys.stdin:
         kind, _, value = line.rstrip("\n").partition(" ")
         if kind == "forget":
@@ -67,12 +83,7 @@ def main() -> None:
                 kept[kind].remove(value)
         else:
             kept[kind].append(value)
-    for session in reversed(kept["session"]):
-        end_session(int(session))
-    for path in kept["cgroup"]:
-        remove_cgroup(Path(path))
-    for path in kept["folder"]:
-        shutil.rmtree(path, ignore_errors=True)
+    clean_up(kept)
 
 
 if __name__ == "__main__":

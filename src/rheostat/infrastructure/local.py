@@ -6,18 +6,19 @@ import os
 import re
 import secrets
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
 from types import TracebackType
 
 from rheostat.infrastructure import cgroups, keeper
 from rheostat.infrastructure.interrupts import uninterrupted
 from rheostat.infrastructure.java import java_version, spark_home
+from rheostat.infrastructure.keeping import Keeper
 from rheostat.infrastructure.usage import Usage, session_usage
 from rheostat.model.configuration import NodeKind
 from rheostat.model.errors import RheostatError
@@ -25,6 +26,7 @@ from rheostat.model.secrets import properties, write_private
 
 LOOPBACK = "127.0.0.1"
 START_SECONDS = 60.0
+END_SECONDS = 5.0  # for the kernel to let go of a process that was killed
 AGREED = ("spark.authenticate", "spark.network.", "spark.rpc.", "spark.ssl.")
 DAEMON_MEMORY = "256m"
 _MASTER = "org.apache.spark.deploy.master.Master"
@@ -75,16 +77,11 @@ class LocalProvider:
         self.has_quotas = problem is None
         if problem:
             warn(problem)
-        self._keeper: subprocess.Popen[str] | None = None
+        self._keeper: Keeper | None = None
         try:
             with uninterrupted():
                 self.folder = Path(tempfile.mkdtemp(prefix=f"{self._id}-"))
-                self._keeper = subprocess.Popen(
-                    [sys.executable, keeper.__file__],
-                    stdin=subprocess.PIPE,
-                    text=True,
-                    start_new_session=True,
-                )
+                self._keeper = Keeper()
                 self._keep("folder", str(self.folder))
             self._agreed = self._write_agreed(settings)
             self._master, log = self._start(
@@ -169,10 +166,13 @@ class LocalProvider:
         return self._nodes[name].port in self._registered_ports()
 
     def _registered_ports(self) -> list[str]:
-        """Of the web pages of the Workers that the Master counts as alive."""
-        with urllib.request.urlopen(self._state, timeout=10) as answer:
-            workers = json.load(answer)["workers"]
-        return [w["webuiaddress"].rpartition(":")[2] for w in workers if w["state"] == "ALIVE"]
+        """Of the web pages of the Workers that the Master counts as alive; OSError if it does not tell."""
+        try:
+            with urllib.request.urlopen(self._state, timeout=10) as answer:
+                workers = json.load(answer)["workers"]
+            return [w["webuiaddress"].rpartition(":")[2] for w in workers if w["state"] == "ALIVE"]
+        except (HTTPException, ValueError, LookupError, TypeError) as error:  # it died while it answered
+            raise OSError(f"the Master's answer is incomplete: {error}") from None
 
     def remove(self, name: str) -> None:
         """End a Worker with its executors, and return what it held.
@@ -192,18 +192,16 @@ class LocalProvider:
             self._forget("cgroup", str(node.group.path))
 
     def close(self) -> None:
-        """End everything; the keeper does the same when this process dies instead."""
+        """End everything, in bounded time; the keeper does the same when this process dies instead."""
         if self._keeper is None:
             return
-        if self._keeper.stdin and not self._keeper.stdin.closed:
-            with contextlib.suppress(BrokenPipeError):
-                self._keeper.stdin.close()
-        self._keeper.wait()
+        self._keeper.close()
         for process in [
             *(node.process for node in self._nodes.values()),
             *filter(None, [getattr(self, "_master", None)]),
         ]:
-            process.wait()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(END_SECONDS)
         self._nodes.clear()
 
     def __enter__(self) -> "LocalProvider":
@@ -260,16 +258,12 @@ class LocalProvider:
         raise RheostatError(f"{log.stem} was not ready within {self._start_seconds:g} s: {_last_line(log)}")
 
     def _keep(self, kind: str, value: str) -> None:
-        self._tell(f"{kind} {value}")
+        assert self._keeper is not None
+        self._keeper.keep(kind, value)
 
     def _forget(self, kind: str, value: str) -> None:
-        self._tell(f"forget {kind} {value}")
-
-    def _tell(self, line: str) -> None:
-        if self._keeper is None or self._keeper.stdin is None:
-            raise RheostatError("the keeper has no input")
-        self._keeper.stdin.write(line + "\n")
-        self._keeper.stdin.flush()
+        assert self._keeper is not None
+        self._keeper.forget(kind, value)
 
 
 def _last_line(log: Path) -> str:

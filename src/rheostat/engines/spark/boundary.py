@@ -12,14 +12,15 @@ from typing import Any
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
-BATCH_SECONDS = 120.0  # to wait for a batch's end, at most
+from rheostat.engines.spark.limits import LIMITS
+
 PAUSE_SECONDS = 0.5  # to stop within
 MOMENT_SECONDS = 0.03
 
 
 def stop_between_batches(query: StreamingQuery, trigger_seconds: float) -> None:
     """Stop a query; a batch that does not end in time is interrupted after all."""
-    until = time.monotonic() + BATCH_SECONDS
+    until = time.monotonic() + LIMITS.batch_seconds
     while query.isActive and time.monotonic() < until:
         paused = _is_in_a_pause(query, trigger_seconds)
         if paused or _has_tasks(query):

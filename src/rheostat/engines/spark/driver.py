@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import runpy
-import shutil
 import signal
 import sys
 import tempfile
@@ -16,6 +15,7 @@ from types import FrameType
 from rheostat.engines.spark import host as hosting
 from rheostat.engines.spark.agent import Agent
 from rheostat.engines.spark.host import Host
+from rheostat.engines.spark.identity import remove_folder
 from rheostat.engines.spark.session import Session
 from rheostat.engines.spark.sparks_words import plain
 from rheostat.engines.spark.spec import FAILURE, Spec
@@ -32,13 +32,13 @@ def main(path: str) -> int:
     except Exception as error:  # Spark itself does not start
         return _leave(spec, error)
     finally:
-        shutil.rmtree(Path(spec.socket).parent, ignore_errors=True)
+        remove_folder(spec.scratch, spec.token)
 
 
 def _run(spec: Spec) -> int:
     """Run the script, and leave why it ended before Spark ends, which may take longer than anybody waits."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    tempfile.tempdir = str(Path(spec.socket).parent)  # where a start that is cut short leaves nothing
+    tempfile.tempdir = str(spec.scratch)  # where a start that is cut short leaves nothing
     try:
         session = Session(spec)
     except Exception as error:  # a setting, a port or a Master that is not there

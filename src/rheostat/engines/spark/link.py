@@ -5,32 +5,29 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import psutil
-
+from rheostat.engines.spark import identity
+from rheostat.engines.spark.ending import end_in_order
+from rheostat.engines.spark.identity import Identity
+from rheostat.engines.spark.limits import LIMITS, Limits
+from rheostat.engines.spark.line import ANSWER_SECONDS, DriverLostError, DriverSilentError, Line
 from rheostat.engines.spark.spec import FAILURE, LOG, PID, SPEC, Spec
 from rheostat.infrastructure import keeper
 from rheostat.infrastructure.interrupts import uninterrupted
 from rheostat.model.errors import RheostatError, UserError
 from rheostat.model.secrets import hide, secret_values, without_secrets
 
+__all__ = ["DriverLostError", "EndedError", "Link"]
+
 START_SECONDS = 90.0
-ANSWER_SECONDS = 60.0
-STOP_SECONDS = 30.0
 _MODULE = "rheostat.engines.spark.driver"
-
-
-class DriverLostError(RheostatError):
-    """The driver process is gone or does not answer."""
 
 
 class EndedError(RheostatError):
@@ -40,22 +37,24 @@ class EndedError(RheostatError):
 class Link:
     """A running driver process."""
 
-    def __init__(self, spec: Spec, pid: int) -> None:
+    def __init__(self, spec: Spec, pid: int, found: Identity | None = None) -> None:
         self.spec, self.pid = spec, pid
-        self.process: subprocess.Popen[bytes] | None = None
-        self._socket: socket.socket | None = None
-        self._file: Any = None
+        self.process: subprocess.Popen[bytes] | None = None  # None: an earlier controller started it
+        self._found = found
+        self._line = Line(spec.socket, pid)
 
     @staticmethod
     def socket_path(scratch: Path | None = None) -> str:
-        """A place for the socket, alone in its folder: paths of sockets are short, those of users are not."""
-        return str(Path(tempfile.mkdtemp(prefix="rheostat-", dir=scratch)) / "driver")
+        """A place for the socket, alone in its folder."""
+        return str(identity.make_folder(scratch) / "driver")
 
     @classmethod
     def start(cls, spec: Spec, keep: Callable[[int], None] = lambda _: None) -> "Link":
         """Start a driver process, tell whoever shall end it with us, and wait until it answers."""
+        spec = replace(spec, token=identity.new_token())
         folder = Path(spec.folder)
         (folder / FAILURE).unlink(missing_ok=True)
+        identity.mark_folder(spec.scratch, spec.token)
         path = spec.write()
         link = None
         try:
@@ -71,7 +70,8 @@ class Link:
                 link = cls(spec, process.pid)
                 link.process = process
                 keep(process.pid)
-            (folder / PID).write_text(str(process.pid))
+            with contextlib.suppress(ProcessLookupError):  # it ended already
+                Identity.of(process.pid).write(folder / PID)
             link._wait_for_answer()
         except BaseException:
             if link is not None:
@@ -81,53 +81,36 @@ class Link:
 
     @classmethod
     def attach(cls, folder: Path) -> "Link | None":
-        """Find the driver process that an earlier controller left running; one that hangs is ended."""
+        """Find the driver that an earlier controller left running; of one that hangs or died, clear the rest.
+
+        Nothing in the folder is trusted: what does not prove to be this run's is left alone.
+        """
         try:
-            link = cls(Spec.read(folder / SPEC), int((folder / PID).read_text()))
+            spec, found = Spec.read(folder / SPEC), Identity.read(folder / PID)
         except (OSError, ValueError):
             return None
-        if not link.alive:
+        if Path(spec.folder).resolve() != folder.resolve():  # a copy: the driver is the original's
             return None
-        try:
-            link.ask("describe")
-        except RheostatError:
-            link.kill()
-            return None
-        return link
+        link = cls(spec, found.pid, found)
+        if link.alive:
+            with contextlib.suppress(RheostatError):
+                link.ask("describe")
+                return link
+        link.kill()
+        return None
 
     @property
     def alive(self) -> bool:
         """Whether the process still runs."""
         if self.process is not None:
             return self.process.poll() is None
-        try:  # not our child: what died may be a zombie of somebody's, and its number another's by now
-            process = psutil.Process(self.pid)
-            return process.status() != psutil.STATUS_ZOMBIE and _MODULE in process.cmdline()
-        except psutil.Error:
-            return False
+        return self._found is not None and self._found.is_alive(self.spec.token)
 
     def ask(self, what: str, timeout: float = ANSWER_SECONDS, **about: Any) -> Any:
         """Send a request and wait for its answer; what the driver refuses is a UserError."""
-        try:
-            if self._file is None:
-                self._connect()
-            assert self._socket is not None
-            self._socket.settimeout(timeout)
-            self._file.write(json.dumps({"do": what, **about}).encode() + b"\n")
-            self._file.flush()
-            line = self._file.readline()
-        except OSError as error:
-            self.hang_up()
-            raise DriverLostError(f"the driver does not answer: {error}") from None
-        except BaseException:  # an interrupt: the answer to this request is not the next one's
-            self.hang_up()
-            raise
-        if not line:
-            self.hang_up()
-            raise DriverLostError("the driver is gone")
-        answer = self._hide(json.loads(line))
+        answer = self._hide(self._line.ask({"do": what, **about}, timeout))
         if "error" in answer:
-            raise (UserError if answer["refused"] else RheostatError)(answer["error"])
+            raise (UserError if answer.get("refused") else RheostatError)(answer["error"])
         return answer["ok"]
 
     def failure(self) -> RheostatError:
@@ -135,11 +118,12 @@ class Link:
         folder = Path(self.spec.folder)
         try:
             left = self._hide(json.loads((folder / FAILURE).read_text()))
-        except (OSError, ValueError):
+            ended, refused, message = left["ended"] is True, left["refused"] is True, str(left["message"])
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):  # none, or half of one
             return RheostatError(f"the driver process {self._end()}; its log is {folder / LOG}")
-        if left["ended"]:
+        if ended:
             return EndedError("the application ended")
-        return (UserError if left["refused"] else RheostatError)(left["message"])
+        return (UserError if refused else RheostatError)(message)
 
     def _hide(self, answer: dict[str, Any]) -> dict[str, Any]:
         """What the driver says ends up in the journal and on screens, where no secret belongs."""
@@ -160,22 +144,45 @@ class Link:
             return "does not answer"
         return f"was killed by signal {-code}" if code is not None and code < 0 else "ended"
 
-    def stop(self) -> None:
+    def stop(self, say: Callable[[str], None] = lambda _: None, limits: Limits = LIMITS) -> None:
         """End the application between two batches, then its process."""
-        with contextlib.suppress(RheostatError):
-            self.ask("stop", timeout=STOP_SECONDS)
-        until = time.monotonic() + STOP_SECONDS
-        while self.alive and time.monotonic() < until:
-            time.sleep(0.05)
-        self.kill()
+        end_in_order(self, limits, say)
+
+    def begin_stop(self) -> bool:
+        """Ask it to stop, without waiting for the answer; whether the request was sent."""
+        self.hang_up()
+        with contextlib.suppress(DriverLostError):
+            self._line.send({"do": "stop"})
+            return True
+        return False
+
+    def has_stopped(self, seconds: float) -> bool:
+        """Wait so long for the answer; whether it came, or the connection ended."""
+        return self._line.wait(seconds)
+
+    def is_silent(self, seconds: float) -> bool:
+        """Whether it answers nothing at all for so long; one that refuses to answer is about to end."""
+        line = Line(self.spec.socket, self.pid)
+        try:
+            line.ask({"do": "ping"}, seconds)
+        except DriverSilentError:
+            return True
+        except DriverLostError:
+            return False
+        finally:
+            line.hang_up()
+        return False
 
     def kill(self) -> None:
-        """End the process and all that it started, at once."""
+        """End the process and all that it started, at once; what is not proven to be its own stays."""
         self.hang_up()
-        keeper.end_session(self.pid)
         if self.process is not None:
+            keeper.end_session(self.pid)
             self.process.wait()
-        shutil.rmtree(Path(self.spec.socket).parent, ignore_errors=True)
+            shutil.rmtree(self.spec.scratch, ignore_errors=True)
+        else:
+            identity.end_session(self.pid, self.spec.token)
+            identity.remove_folder(self.spec.scratch, self.spec.token)
         self._forget_secrets()
 
     def crash(self) -> None:
@@ -195,27 +202,14 @@ class Link:
             f"the driver did not start within {START_SECONDS:g} s; see {self.spec.folder}/{LOG}"
         )
 
-    def _connect(self) -> None:
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.settimeout(ANSWER_SECONDS)
-        self._socket.connect(self.spec.socket)
-        self._file = self._socket.makefile("rwb")
-
     def hang_up(self) -> None:
         """Close the connection; the next request opens another. Whoever waits for an answer gets none."""
-        if self._socket is not None:
-            with contextlib.suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)
-        for thing in (self._file, self._socket):
-            if thing is not None:
-                with contextlib.suppress(OSError):
-                    thing.close()
-        self._file = self._socket = None
+        self._line.hang_up()
 
 
 def _environment(spec: Spec) -> dict[str, str]:
     """The driver's: its scratch files lie beside its socket, so that they go with it, however it ends."""
-    address, scratch = spec.spark_settings().get("spark.driver.bindAddress"), str(Path(spec.socket).parent)
+    address, scratch = spec.spark_settings().get("spark.driver.bindAddress"), str(spec.scratch)
     unpacked = f'"-Djava.io.tmpdir={scratch}"'  # libraries: a JVM that is killed leaves them
     return {
         "SPARK_LOCAL_DIRS": scratch,
@@ -223,4 +217,5 @@ def _environment(spec: Spec) -> dict[str, str]:
         "SPARK_SUBMIT_OPTS": f"{unpacked} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".strip(),
         **({"SPARK_LOCAL_IP": address} if address else {}),
         "PYSPARK_PYTHON": sys.executable,
+        identity.VARIABLE: spec.token,
     }

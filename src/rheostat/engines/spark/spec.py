@@ -11,7 +11,7 @@ from rheostat.model.secrets import write_private
 
 SPEC = "driver.json"
 FAILURE = "failure.json"  # why the driver process ended
-PID = "driver.pid"
+PID = "driver.pid"  # and when the process started
 LOG = "driver.log"
 _HERE = ("127.0.0.1:", "localhost:", "[::1]:", "local")
 WARM_UP = "spark.rheostat.warmUp"  # false: new executors take tasks at once, cold
@@ -35,6 +35,12 @@ class Spec:
     trigger_seconds: float | None = None  # None: as the script says
     kafka: str | None = None  # HOST:PORT of the broker that links the queries of a graph
     settings: Mapping[str, str] = field(default_factory=dict)  # Spark's, beyond ours
+    token: str = ""  # proves which process and which scratch folder are this driver's
+
+    @property
+    def scratch(self) -> Path:
+        """The driver's own folder, for its socket and its scratch files."""
+        return Path(self.socket).parent
 
     @property
     def warms_up(self) -> bool:

@@ -1,0 +1,61 @@
+"""Ends a driver in order: it may finish its batch, but one that is dead or hangs holds nobody up."""
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from rheostat.engines.spark.limits import LIMITS, Limits
+
+STEP_SECONDS = 0.05
+
+
+class Stoppable(Protocol):
+    """A driver as its end needs it."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+
+    def begin_stop(self) -> bool:
+        """Ask it to stop, without waiting for the answer; whether the request was sent."""
+
+    def has_stopped(self, seconds: float) -> bool:
+        """Wait so long for the answer; whether it came, or the connection ended."""
+
+    def is_silent(self, seconds: float) -> bool:
+        """Whether it answers nothing at all for so long."""
+
+    def kill(self) -> None:
+        """End whatever is left of it, at once."""
+
+
+def end_in_order(
+    driver: Stoppable,
+    limits: Limits = LIMITS,
+    say: Callable[[str], None] = lambda _: None,
+    now: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Let the running batch end, then Spark, then the process; kill what does not end in time."""
+    try:
+        if not driver.begin_stop() or _batch_ends(driver, limits, say, now):
+            until = now() + limits.spark_seconds
+            while driver.alive and now() < until:
+                sleep(STEP_SECONDS)
+    finally:
+        driver.kill()
+
+
+def _batch_ends(
+    driver: Stoppable, limits: Limits, say: Callable[[str], None], now: Callable[[], float]
+) -> bool:
+    """Wait for the running batch; False: the driver hangs, or takes longer than the boundary may."""
+    began = now()
+    until, told = began + limits.stop_seconds, False
+    while not driver.has_stopped(min(limits.patience_seconds, max(0.0, until - now()))):
+        if now() >= until or driver.is_silent(limits.silent_seconds):
+            return False
+        if not told:
+            say(f"waiting for the running batch to end, at most {until - now():.0f} s")
+            told = True
+    return True
