@@ -68,3 +68,11 @@ def test_acting_ahead_of_the_schedule_halves_the_degradation_of_reacting() -> No
     proactive = on_ramp("multilevel(delta_load=2000,schedule=ddos-ramp)").measures
     assert proactive.throughput_degradation < 0.5 * reactive.throughput_degradation
     assert proactive.p99_lag_seconds < reactive.p99_lag_seconds
+
+
+def test_a_load_that_follows_its_schedule_raises_no_alert_and_an_attack_does() -> None:
+    # Section 5.3: beyond the expected traffic the application reacts and raises an alert.
+    policy = "multilevel(schedule=ddos-ramp)"
+    assert run(DDOS, "ddos-ramp", policy, P0, Bounds(1, 10)).alerts == 0
+    attack = run(DDOS, "ddos-ramp:scale=1.5", policy, P0, Bounds(1, 10))
+    assert attack.alerts > 0
