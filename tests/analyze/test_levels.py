@@ -94,3 +94,5 @@ def test_a_higher_load_never_needs_fewer_instances() -> None:
     ]
     instances = [sum(level.parallelism.values()) for level in levels]
     assert instances == sorted(instances)
+    assert instances[0] == 2  # one of each
+    assert instances[-1] >= 7 + 20  # 5.9 and 17.7 slots busy, at 90 %; full nodes may ask for more
