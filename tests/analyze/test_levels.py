@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rheostat.analyze.execution import Pipelined, Staged, Storm
-from rheostat.analyze.levels import Level, derive_level, load_map
+from rheostat.analyze.levels import Level, derive_level, load_map, read_map
 from rheostat.model.configuration import NodeKind
 from rheostat.model.errors import FileError
 
@@ -25,6 +25,11 @@ def test_a_map_file_gives_its_levels(tmp_path: Path) -> None:
         {"load": 200, "parallelism": {"a": 3}, "nodes": 2},
     )
     assert load_map(path) == (Level(100.0, {"a": 1}, 1), Level(200.0, {"a": 3}, 2))
+
+
+def test_the_example_map_can_be_read() -> None:
+    made = read_map(Path(__file__).parents[2] / "examples" / "maps" / "ddos.yaml")
+    assert made.application == "ddos"
 
 
 @pytest.mark.parametrize(
@@ -89,3 +94,5 @@ def test_a_higher_load_never_needs_fewer_instances() -> None:
     ]
     instances = [sum(level.parallelism.values()) for level in levels]
     assert instances == sorted(instances)
+    assert instances[0] == 2  # one of each
+    assert instances[-1] >= 7 + 20  # 5.9 and 17.7 slots busy, at 90 %; full nodes may ask for more

@@ -18,9 +18,13 @@ class FakeClock:
 
     time: float = 0.0
     resolution: float = 0.0  # shorter sleeps do not move it
+    local_start: float = 0.0
 
     def now(self) -> float:
         return self.time
+
+    def local_time(self, now: float) -> float:
+        return self.local_start + now
 
     def sleep(self, seconds: float) -> None:
         if seconds >= self.resolution:

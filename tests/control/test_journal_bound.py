@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,17 +36,26 @@ def loop(every: int) -> Loop:
 
 
 def size(path: Path) -> int:
-    log = path.with_name(f"{path.name}-wal")
-    return path.stat().st_size + (log.stat().st_size if log.exists() else 0)
+    return sizes_of(str(path), f"{path}-wal")
+
+
+def sizes_of(*names: str) -> int:
+    """Plain names, because it is asked before each of many thousand statements."""
+    total = 0
+    for name in names:
+        with suppress(FileNotFoundError):
+            total += os.stat(name).st_size  # noqa: PTH116
+    return total
 
 
 def fill(path: Path, turns: Iterator[Turn], max_bytes: int = MIB) -> list[Turn]:
     """Write turns and look at the size before every statement, roll-ups included; the applied ones."""
     applied, largest = [], 0
+    names = str(path), f"{path}-wal"
 
     def look(_: str) -> None:
         nonlocal largest
-        largest = max(largest, size(path))
+        largest = max(largest, sizes_of(*names))
 
     with Journal(path, max_bytes) as journal:
         journal._db.set_trace_callback(look)

@@ -1,6 +1,9 @@
 """The papers' testbeds as simulated worlds, as far as their texts describe them."""
 
+from collections.abc import Callable
+
 from rheostat.analyze.profiles import Overhead
+from rheostat.control.loop import Turn
 from rheostat.engines.simulator.comparison import Run, Scenario, run_policy
 from rheostat.engines.simulator.settings import Settings
 from rheostat.model.configuration import Bounds, Configuration, NodeKind
@@ -16,10 +19,13 @@ def run(
     settings: Settings,
     bounds: Bounds,
     initial: Configuration | None = None,
+    on_turn: Callable[[Turn], None] | None = None,
 ) -> Run:
     """One policy on one curve; the seed drives the load's noise as well as the world's."""
     load = sample(parse_curve(curve), settings.step_seconds, settings.seed)
-    return run_policy(Scenario(topology, load, settings, bounds), build(policy), initial=initial)
+    return run_policy(
+        Scenario(topology, load, settings, bounds), build(policy), initial=initial, on_turn=on_turn
+    )
 
 
 # P0, section 5: m1.medium machines of 2 vCPU; a machine takes a minute to start.

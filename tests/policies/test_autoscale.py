@@ -1,5 +1,7 @@
 """P3: the activity level, Tables 1 and 2 cell by cell, and the new degree (sections 3 and 4)."""
 
+import json
+from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -8,10 +10,10 @@ from rheostat.analyze.execution import Staged
 from rheostat.model.decision import Proposal
 from rheostat.model.topology import Stream
 from rheostat.policies.autoscale import Autoscale
-from rheostat.policies.base import Situation
+from rheostat.policies.base import Memory, Situation
 from rheostat.policies.example import situation
 
-from .situations import of_arrivals, with_application, with_limits, with_operator
+from .situations import observed, of_arrivals, with_application, with_limits, with_operator
 
 Trend = Literal["falling", "flat", "rising"]
 CAPACITY = 4 * 60_000.0  # rows that four instances of 1 ms per row finish in a minute
@@ -140,7 +142,7 @@ def test_nothing_shrinks_in_the_window_after_a_change_but_growth_goes_on() -> No
     for activity, degree in ((0.3, 4), (0.9, 4), (1.5, 6)):
         proposal, after = policy.decide(of_arrivals({"only": arrivals(activity, "falling")}), memory)
         assert proposal.target.parallelism == {"only": degree}
-        assert after == {"changed": degree != 4}
+        assert after["changed"] == (degree != 4)
     proposal, _ = policy.decide(of_arrivals({"only": arrivals(0.3, "falling")}), {"changed": False})
     assert proposal.target.parallelism == {"only": 2}
 
@@ -179,6 +181,64 @@ def test_where_only_the_sources_queue_their_backlog_is_passed_on_at_each_operato
     assert decided(seen).target == seen.configuration
     more = with_application(seen, backlog=90_000.0)
     assert decided(more).target.parallelism == {"lines": 1, "split": 2, "count": 2}
+
+
+def one_batch_each(*loads: float, seconds: float = 10.0, operators: bool = False) -> tuple[Proposal, Memory]:
+    """Decide after windows that saw one batch each, as Spark tells of them or with a queue per operator."""
+    memory: Memory = {}
+    proposal = None
+    for turn, load in enumerate(loads, start=1):
+        seen = situation(load=load, parallelism=(1, 2, 2), nodes=3, now=seconds * turn)
+        seen = observed(seen, replace(seen.observation, start=seen.now - seconds))
+        for name, measures in seen.observation.operators.items():
+            rows = (measures.received or 0.0) * seconds / 60
+            queue = {"waiting": 0.0, "received": rows} if operators else {"waiting": None}
+            seen = with_operator(seen, name, arrivals=(rows,), **queue)
+        proposal, memory = Autoscale().decide(seen, memory)
+        assert json.loads(json.dumps(memory)) == memory
+    assert proposal is not None
+    return proposal, memory
+
+
+@pytest.mark.parametrize("operators", [False, True])
+def test_one_batch_per_decision_has_a_trend_over_three(operators: bool) -> None:
+    # Split takes 0.5 ms per row on two instances. 2,800, 3,000 and 3,200 rows/s lead to 3,400: 0.85, high.
+    rising, _ = one_batch_each(2_800, 3_000, 3_200, operators=operators)
+    assert rising.target.parallelism["split"] == 3
+    assert [(c.subject, round(c.value, 6)) for c in rising.causes] == [("split", 0.85)]
+    # As much without a trend, or with one that falls, is nothing to act on.
+    for steady in ((3_400, 3_400, 3_400), (3_800, 3_700, 3_600)):
+        flat, _ = one_batch_each(*steady, operators=operators)
+        assert flat.target.parallelism["split"] == 2
+    # Two points are no trend.
+    assert one_batch_each(3_000, 3_400, operators=operators)[0].target.parallelism["split"] == 2
+
+
+def test_the_trend_counts_seconds_not_windows() -> None:
+    # The same rise per window: in windows of 30 s it is a third per second, and leads as far in the next.
+    for seconds in (10.0, 30.0):
+        rising, _ = one_batch_each(2_800, 3_000, 3_200, seconds=seconds)
+        assert rising.causes[0].value == pytest.approx(0.85)
+
+
+def test_a_window_that_was_missed_makes_the_rise_less_steep() -> None:
+    _, memory = one_batch_each(2_800, 3_000)
+    late = situation(load=3_200, parallelism=(1, 2, 2), nodes=3, now=50.0)
+    late = observed(late, replace(late.observation, start=40.0))
+    for name in late.topology.names:
+        late = with_operator(late, name, arrivals=(), waiting=None)
+    # Middles 5, 15 and 45, in the mean 65/3 and 3,000: a slope of 8,000 / 866.67, so 3,308 rows/s at 55.
+    proposal, _ = Autoscale().decide(late, memory)
+    assert proposal.causes[0].value == pytest.approx(3_308 / 4_000, abs=1e-3)
+
+
+def test_it_remembers_three_windows_of_this_run_only() -> None:
+    _, memory = one_batch_each(*[1_000.0 + turn for turn in range(50)])
+    assert [middle for middle, _ in memory["windows"]] == [475.0, 485.0, 495.0]
+    later = situation(load=1_000, now=10_000.0)
+    assert len(Autoscale().decide(later, memory)[1]["windows"]) == 1
+    other = {"windows": [[30.0, {"another": 5.0}]]}
+    assert len(Autoscale().decide(situation(load=1_000, now=120.0), other)[1]["windows"]) == 1
 
 
 def test_stages_share_one_activity() -> None:

@@ -1,6 +1,7 @@
 """P2, Algorithm 1: the smallest parallelism, then the fewest nodes under even allocation."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -146,12 +147,44 @@ def test_proactive_never_expects_less_than_there_is() -> None:
     assert after(Elysium(proactive=True), 1_000, 2_000).reason.startswith("expected load 2,000")
 
 
-def test_the_forecast_remembers_n_ilp_windows() -> None:
+def test_the_forecast_remembers_n_ilp_minutes() -> None:
     policy = Elysium(n_ilp=3)
     memory: Mapping[str, Any] = {}
     for minute in range(1, 7):
         _, memory = policy.decide(situation(load=100.0 * minute, now=60.0 * minute), memory)
-    assert memory["loads"] == [[240.0, 400.0], [300.0, 500.0], [360.0, 600.0]]
+    assert memory["recent"] == [[180.0, 240.0, 400.0], [240.0, 300.0, 500.0], [300.0, 360.0, 600.0]]
+
+
+def foreseen(*loads: float, seconds: float) -> float:
+    """The load that proactive elysium expects after windows of some seconds."""
+    policy = Elysium(proactive=True, period_seconds=seconds)
+    memory: Mapping[str, Any] = {}
+    proposal = None
+    for turn, load in enumerate(loads, start=1):
+        seen = situation(load=load, now=seconds * turn)
+        seen = observed(seen, replace(seen.observation, start=seen.now - seconds))
+        proposal, memory = policy.decide(seen, memory)
+    assert proposal is not None
+    found = re.search(r"load ([\d,]+)", proposal.reason)
+    assert found is not None
+    return float(found[1].replace(",", ""))
+
+
+@pytest.mark.parametrize("quiet_minutes", [1 / 6, 1, 2, 3, 9])
+def test_a_rise_of_half_a_minute_is_not_drawn_out_over_five(quiet_minutes: float) -> None:
+    # From 1,000 to 1,600 rows/s in 30 s: the mean of the last minute is 1,200, 200 more than of the one
+    # before. Were every minute to bring as much, five would end at 1,200 + 5 x 200.
+    quiet = [1_000.0] * round(6 * quiet_minutes)
+    expected = foreseen(*quiet, 1_000, 1_000, 1_000, 1_200, 1_400, 1_600, seconds=10)
+    assert 1_600 <= expected <= 2_200
+
+
+def test_the_period_does_not_change_what_a_steady_rise_leads_to() -> None:
+    # 240 rows/s more in every minute. The newest whole minute is centred 30 s before now, so that five
+    # minutes after it lie 1,200 above its mean.
+    for seconds in (10, 20, 60):
+        rise = [1_000 + 4 * (seconds * turn + seconds / 2) for turn in range(600 // seconds)]
+        assert foreseen(*rise, seconds=seconds) == pytest.approx(1_000 + 4 * 570 + 1_200, abs=1)
 
 
 def test_stages_share_slots_so_all_get_the_same_parallelism() -> None:

@@ -16,6 +16,7 @@ from rheostat.model.errors import FileError
 from rheostat.policies.base import Situation, Start
 from rheostat.policies.example import WORDS, situation
 from rheostat.policies.multilevel import Multilevel
+from rheostat.workloads import parse_curve
 
 from .situations import observed, with_application, with_limits, with_nodes, with_operator
 
@@ -248,6 +249,25 @@ def test_a_load_outside_of_the_expected_band_is_reacted_to_with_an_alert() -> No
     quiet = scheduled(200, now=400)  # far below, and nothing to change
     assert quiet.alert == "load 200 rows/s left the expected band around 4,000"
     assert scheduled(900, now=100, band=1.0).alert is None
+
+
+def test_a_window_is_compared_with_the_schedule_of_that_window_not_of_now() -> None:
+    # The step is at 300: all of [235, 295) is at 500, and the last five seconds of [245, 305) at 4,000.
+    assert scheduled(500, now=295).alert is None
+    assert scheduled(792, now=305).alert is None  # its mean
+    assert scheduled(500, now=300).alert is None  # a window ends before the moment that follows it
+    assert scheduled(4_000, now=300).alert == "load 4,000 rows/s left the expected band around 500"
+    assert scheduled(5_100, now=305).alert == "load 5,100 rows/s left the expected band around 500 to 4,000"
+    assert scheduled(500, now=360).alert is not None
+
+
+def test_a_schedule_of_a_day_follows_the_time_of_day_and_not_the_age_of_the_run() -> None:
+    nine = 9 * 3_600.0
+    day = Multilevel(schedule="day:low=100:high=4000")
+    rate = parse_curve("day:low=100:high=4000").at(nine)
+    begun_at_nine = replace(situation(load=rate, now=60.0), local_start=nine)
+    assert decided(begun_at_nine, day).alert is None
+    assert decided(replace(begun_at_nine, local_start=0.0), day).alert is not None
 
 
 def test_the_alert_is_not_lost_when_nothing_may_shrink() -> None:

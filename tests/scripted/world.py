@@ -217,6 +217,9 @@ class Clock:
     def now(self) -> float:
         return self.world.now
 
+    def local_time(self, now: float) -> float:
+        return now
+
     def sleep(self, seconds: float) -> None:
         self.world.sleep(seconds)
 

@@ -105,9 +105,12 @@ def test_no_file_whatever_raises_anything_but_a_file_error(tmp_path: Path, data:
 def test_any_timestamps_are_read_or_refused(tmp_path: Path, rows: list[tuple[object, float]]) -> None:
     text = "".join(f"{moment},{rate!r}\n" for moment, rate in rows)
     try:
-        read_trace(_file(tmp_path, "time,rate\n" + text))
+        trace = read_trace(_file(tmp_path, "time,rate\n" + text))
     except FileError as error:
         assert "load.csv" in str(error)
+    else:
+        assert trace.rates.tolist() == [rate for _, rate in rows]
+        assert (np.diff(trace.seconds) > 0).all()
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

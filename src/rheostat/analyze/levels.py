@@ -102,13 +102,13 @@ def derive_level(
 
     >>> from rheostat.analyze.execution import Storm
     >>> two = NodeKind(cores=2, slots=2)
-    >>> for load in (4_000, 10_000, 14_000, 16_000):  # P0's DDoS parser, 5,700 rows/s per instance
-    ...     level = derive_level(load, {"parser": 1 / 5_700}, Storm(), two, target=0.9, node_limit=0.9)
+    >>> for load in (800, 1_700, 2_600, 3_500):  # an instance serves 1,000 rows/s, at the target 900
+    ...     level = derive_level(load, {"parser": 1 / 1_000}, Storm(), two, target=0.9, node_limit=0.8)
     ...     print(load, level.parallelism["parser"], level.nodes)
-    4000 1 1
-    10000 2 1
-    14000 3 2
-    16000 4 2
+    800 1 1
+    1700 2 1
+    2600 3 2
+    3500 4 2
     """
     busy = {name: slots * load for name, slots in per_row.items()}
     # The paper's rule lets a tenth of the rows wait or fall; here a tenth of the capacity stays free instead.

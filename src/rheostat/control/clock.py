@@ -15,6 +15,12 @@ class SystemClock:
     def now(self) -> float:
         return time.time() - self.began_at
 
+    def local_time(self, now: float) -> float:
+        """A moment of the run as seconds since Monday's midnight, in this machine's local time."""
+        local = time.localtime(self.began_at + now)
+        whole = ((local.tm_wday * 24 + local.tm_hour) * 60 + local.tm_min) * 60 + local.tm_sec
+        return whole + (self.began_at + now) % 1
+
     def sleep(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:

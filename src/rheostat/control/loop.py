@@ -70,6 +70,7 @@ class Loop:
             kinds=self.engine.kinds,
             bounds=self.bounds,
             seed=self.seed,
+            local_start=self.clock.local_time(now) - now,  # not the same all year: summer time
         )
         proposal = self._ask(situation)
         self.turns += 1

@@ -15,6 +15,9 @@ class Clock(Protocol):
     def now(self) -> float:
         """Seconds since the run began."""
 
+    def local_time(self, now: float) -> float:
+        """A moment of the run as seconds since Monday's midnight; virtual time begins at that midnight."""
+
     def sleep(self, seconds: float) -> None:
         """Let time pass."""
 

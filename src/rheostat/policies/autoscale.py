@@ -1,13 +1,15 @@
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from rheostat.analyze.execution import ceil
 from rheostat.analyze.rates import visits
-from rheostat.analyze.trend import fit
+from rheostat.analyze.trend import Line, fit
 from rheostat.model.decision import Cause, Proposal
 from rheostat.policies.base import Info, Memory, Policy, Situation, hold, wish
 
+Window = list[Any]  # its middle in seconds, rows/s by operator: plain JSON data
 Action = Literal["in", "nothing", "out"]
+POINTS = 3  # a line needs so many; a window with fewer parts borrows those of the windows before it
 _ORDER: dict[str, int] = {"nothing": 0, "in": 1, "out": 2}  # which upstream action prevails (section 4.2)
 
 
@@ -20,6 +22,8 @@ class Autoscale(Policy):
     The thresholds are not in the paper. Equation (2) as printed sums the fitted line over the window it was
     fitted on, which is just the number that arrived; `printed_equation=true` keeps that form. A window right
     after a change begins with the rows that queued up meanwhile, so its line falls: nothing shrinks on it.
+    Where a window tells fewer than three parts apart, as with one batch per decision, the line goes through
+    the last three windows.
 
     Kotto-Kombi, Lumineau, Lamarre: Approche préventive pour une gestion élastique du traitement parallèle
     et distribué de flux de données. EGC 2017.
@@ -43,7 +47,8 @@ class Autoscale(Policy):
             raise ValueError("thresholds must satisfy 0 <= theta_min < theta_max <= 1")
 
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
-        activity, rising = self._activity(situation)
+        windows = _windows(situation, memory)
+        activity, rising = self._activity(situation, windows)
         shrinkable = not memory.get("changed") and _queues_known(situation)
         local = {name: self._local(activity[name], rising[name], shrinkable) for name in activity}
         final = self._global(situation, local)
@@ -60,31 +65,36 @@ class Autoscale(Policy):
         )
         if not acting:
             quiet = hold(situation, "no operator's activity asks for a change that its limits allow")
-            return replace(quiet, rejected=overruled), {"changed": False}
+            return replace(quiet, rejected=overruled), {"changed": False, "windows": windows}
         reason = "; ".join(f"{name} {final[name]} at activity {activity[name]:.2f}" for name in acting[:4])
         causes = tuple(
             self._cause(name, activity[name])
             for name in final
             if final[name] == local[name] and (final[name] == "out" or wanted[name] != current[name])
         )
-        return wish(situation, wanted, reason, causes=causes, rejected=overruled), {"changed": True}
+        memory = {"changed": True, "windows": windows}
+        return wish(situation, wanted, reason, causes=causes, rejected=overruled), memory
 
-    def _activity(self, situation: Situation) -> tuple[dict[str, float], dict[str, bool]]:
+    def _activity(
+        self, situation: Situation, windows: list[Window]
+    ) -> tuple[dict[str, float], dict[str, bool]]:
         """NdA of every operator in the next window, equations (1) to (6), and whether its arrivals rise.
 
         For queues capacity is degree * window / service time; the execution model knows it for stages too.
         """
         busy, rising = {}, {}
-        reach = visits(situation.topology)
+        reach, seconds = visits(situation.topology), situation.observation.seconds
         for name in situation.topology.order:
             parts, waiting = _arrivals(situation, name, reach[name])
-            line = fit(range(len(parts)), parts)
-            shift = 0 if self.printed_equation else len(parts)
-            expected = sum(max(0.0, line.at(k + shift)) for k in range(len(parts))) + waiting
+            line = _line(situation, name, parts, windows)
+            length = seconds / max(POINTS, len(parts))
+            first = -seconds if self.printed_equation else 0.0  # of this window, or of the next
+            middles = [first + length * (part + 0.5) for part in range(max(POINTS, len(parts)))]
+            expected = sum(max(0.0, line.at(middle)) * length for middle in middles) + waiting
             # Service time by CPU: where threads share cores, the time measured now is not what a slot offers.
             service = situation.evaluation.operators[name].cost_seconds / situation.kind.slot_cores
-            busy[name] = expected * service / situation.observation.seconds
-            rising[name] = line.slope > 1e-9 * max(1.0, abs(line.intercept))
+            busy[name] = expected * service / seconds
+            rising[name] = line.slope * seconds > 1e-9 * max(1.0, abs(line.intercept))
         slots = sum(node.slots for node in situation.observation.nodes)
         return situation.model.utilisation(busy, situation.configuration.parallelism, slots), rising
 
@@ -120,6 +130,40 @@ class Autoscale(Policy):
             return max(1, min(degree, ceil(degree * activity)))
         # Turned 'out' from above, or high but not critical: one more. It must never shrink.
         return max(degree + 1, ceil(degree * activity))
+
+
+def _windows(situation: Situation, memory: Memory) -> list[Window]:
+    """The middle of each of the last windows, and the rows/s that arrived at the operators in it."""
+    seen, names = situation.observation, situation.topology.names
+    rates = {name: _rate(situation, name) for name in names}
+    # What is long past, or of other operators, is of a run that was resumed.
+    oldest = seen.end - 2 * POINTS * seen.seconds
+    kept = [
+        [middle, before]
+        for middle, before in memory.get("windows", [])
+        if oldest <= middle < seen.start and before.keys() == rates.keys()
+    ]
+    return [*kept, [(seen.start + seen.end) / 2, rates]][-POINTS:]
+
+
+def _rate(situation: Situation, name: str) -> float:
+    """Rows/s that arrived; where an operator has no queue of its own, what the load asks of it."""
+    measures = situation.observation.operators[name]
+    if measures.waiting is None or measures.received is None:
+        return situation.evaluation.operators[name].demand
+    return measures.received / situation.observation.seconds
+
+
+def _line(situation: Situation, name: str, parts: tuple[float, ...], windows: list[Window]) -> Line:
+    """Rows/s by seconds from the window's end: through its parts, or through the last windows."""
+    seen = situation.observation
+    if len(parts) >= POINTS:
+        length = seen.seconds / len(parts)
+        middles = [length * (part + 0.5) - seen.seconds for part in range(len(parts))]
+        return fit(middles, [rows / length for rows in parts])
+    if len(windows) < POINTS:
+        return Line(_rate(situation, name), 0.0)
+    return fit([middle - seen.end for middle, _ in windows], [rates[name] for _, rates in windows])
 
 
 def _queues_known(situation: Situation) -> bool:

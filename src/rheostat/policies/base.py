@@ -34,6 +34,7 @@ class Situation:
     kinds: tuple[NodeKind, ...]
     bounds: Bounds = Bounds()
     seed: int = 0
+    local_start: float = 0.0  # local time at which `now` was 0, in seconds since Monday's midnight
 
     @property
     def kind(self) -> NodeKind:

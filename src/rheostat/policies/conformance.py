@@ -3,19 +3,27 @@
 import copy
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
-from rheostat.analyze.evaluation import evaluate
 from rheostat.analyze.execution import ExecutionModel, Pipelined, Staged, Storm
 from rheostat.model.configuration import Bounds
 from rheostat.model.decision import Proposal
-from rheostat.model.observation import Observation
 from rheostat.policies.base import Policy, Situation
 from rheostat.policies.example import situation
+from rheostat.policies.proving import (
+    TURNS,
+    half_measured,
+    highest,
+    settled,
+    sized,
+    with_something_missing,
+)
 
 MODELS: tuple[ExecutionModel, ...] = (Pipelined(), Staged(), Storm())
 LOADS = (0.0, 1.0, 900.0, 3_000.0, 12_000.0, 12_000.0, 500_000.0, 700.0, 50.0, 0.0)
+OVERLOAD, IDLE = 6_000.0, 50.0  # rows/s; the first keeps 0.6, 3.0 and 2.4 slots busy
+SMALL, LARGE = ((1, 1, 1), 2), ((4, 6, 4), 7)  # instances and nodes; a slot for each instance
+MANY_TURNS = 60
 
 
 def check(policy: Policy) -> None:
@@ -60,10 +68,52 @@ def respects_bounds(policy: Policy) -> None:
 def holds_on_missing_measures(policy: Policy) -> None:
     for model in MODELS:
         whole = situation(load=50.0, parallelism=(4, 6, 4), nodes=7, model=model)
-        for part in _with_something_missing(whole):
+        for part in with_something_missing(whole):
             proposal, memory = policy.decide(part, {})
             assert not proposal.changes(part.configuration), f"{model.name}: {proposal.reason}"
             assert not memory, "a window without measures must not be remembered"
+
+
+def grows_until_a_lasting_overload_is_served(policy: Policy) -> None:
+    """Whatever steps it takes; a policy that declares its kind as static is not asked."""
+    for model in _asked(policy):
+        first, last = settled(policy, model, OVERLOAD, *sized(SMALL, model))
+        most = highest(last)
+        assert highest(first) > 1 >= most, (
+            f"{model.name}: after {TURNS} turns at {OVERLOAD:,.0f} rows/s the highest utilisation is "
+            f"{most:.2f}; it was {highest(first):.2f}"
+        )
+
+
+def shrinks_when_there_is_little_to_do(policy: Policy) -> None:
+    """In nodes, which cost money, and not below what the load needs."""
+    for model in _asked(policy):
+        first, last = settled(policy, model, IDLE, *sized(LARGE, model))
+        nodes, before = last.configuration.nodes, first.configuration.nodes
+        assert nodes < before, f"{model.name}: after {TURNS} idle turns {nodes} of {before} nodes are left"
+        assert highest(last) <= 1, f"{model.name}: it shrank below what {IDLE:,.0f} rows/s need"
+
+
+def does_not_shrink_on_an_overload_that_is_half_measured(policy: Policy) -> None:
+    """Missing is not zero: no queue, no CPU and no instance in sight does not mean that there is none."""
+    for model in MODELS:
+        parallelism, nodes = sized(SMALL, model)
+        seen = half_measured(situation(load=OVERLOAD, parallelism=parallelism, nodes=nodes, model=model))
+        proposal, _ = policy.decide(seen, {})
+        had, wanted = seen.configuration, proposal.target
+        smaller = [name for name in had.parallelism if wanted.parallelism[name] < had.parallelism[name]]
+        assert not smaller and wanted.nodes >= had.nodes, f"{model.name}: {proposal.reason}"
+
+
+def memory_stays_bounded(policy: Policy) -> None:
+    sizes: list[int] = []
+    memory: Mapping[str, Any] = {}
+    for turn in range(2 * MANY_TURNS):
+        seen = situation(load=LOADS[2 + turn % 3], now=60.0 * (turn + 1))
+        _, memory = policy.decide(seen, memory)
+        sizes.append(len(json.dumps(memory)))
+    early, late = max(sizes[:MANY_TURNS]), max(sizes)
+    assert late <= 1.5 * early + 100, f"memory grows: {early} characters, then {late}"
 
 
 def memory_survives_a_json_round_trip(policy: Policy) -> None:
@@ -94,6 +144,10 @@ CHECKS: tuple[Callable[[Policy], None], ...] = (
     does_not_mutate_its_input,
     respects_bounds,
     holds_on_missing_measures,
+    grows_until_a_lasting_overload_is_served,
+    shrinks_when_there_is_little_to_do,
+    does_not_shrink_on_an_overload_that_is_half_measured,
+    memory_stays_bounded,
     memory_survives_a_json_round_trip,
     every_proposal_has_a_reason,
 )
@@ -122,22 +176,5 @@ def _situations(model: ExecutionModel, bounds: Bounds = Bounds(max_nodes=20)) ->
         )
 
 
-def _with_something_missing(whole: Situation) -> Iterator[Situation]:
-    """The same situation without the load, an operator's CPU or rows, an operator, or all nodes."""
-    seen = whole.observation
-    split = seen.operators["split"]
-    yield _observed(whole, replace(seen, application=replace(seen.application, load={"lines": None})))
-    yield _observed(
-        whole, replace(seen, operators={**seen.operators, "split": replace(split, cpu_seconds=None)})
-    )
-    yield _observed(
-        whole, replace(seen, operators={**seen.operators, "split": replace(split, processed=None)})
-    )
-    without = {name: measures for name, measures in seen.operators.items() if name != "split"}
-    yield _observed(whole, replace(seen, operators=without))
-    yield _observed(whole, replace(seen, nodes=()))
-
-
-def _observed(whole: Situation, observation: Observation) -> Situation:
-    judged = evaluate(whole.topology, observation, whole.model, whole.kind)
-    return replace(whole, observation=observation, evaluation=judged)
+def _asked(policy: Policy) -> tuple[ExecutionModel, ...]:
+    return () if policy.info.kind == "static" else MODELS

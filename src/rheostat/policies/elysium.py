@@ -5,6 +5,7 @@ import numpy as np
 
 from rheostat.analyze.evaluation import measured_selectivity
 from rheostat.analyze.execution import ceil
+from rheostat.analyze.minutes import Piece, minute_means, remember
 from rheostat.analyze.profiles import Overhead, Profiler, even_node_loads
 from rheostat.analyze.rates import demand
 from rheostat.analyze.trend import fit
@@ -36,7 +37,7 @@ class Elysium(Policy):
     profile: str = "linear"
     proactive: bool = False
     horizon_minutes: float = 5.0
-    n_ilp: int = 10  # past windows that the forecast looks at
+    n_ilp: int = 10  # past minutes that the forecast looks at
 
     info = Info(
         "elysium", "operators and nodes, independently", "reactive or proactive", "P2 ELYSIUM, Algorithm 1"
@@ -53,10 +54,11 @@ class Elysium(Policy):
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
         profiler = Profiler(memory.get("profile"))
         profiler.learn(situation.observation)
-        history = [*memory.get("loads", []), [situation.now, situation.load]][-self.n_ilp :]
-        memory = {"profile": profiler.memory(), "loads": history}
+        seen = situation.observation
+        recent = remember(memory.get("recent", []), seen.start, seen.end, situation.load, self.n_ilp)
+        memory = {"profile": profiler.memory(), "recent": recent}
 
-        load = self._load(situation, history)
+        load = self._load(situation, recent)
         scale = load / situation.load if situation.load > 0 else 1.0
         sources = {
             name: (situation.observation.application.load[name] or 0.0) * scale
@@ -92,12 +94,12 @@ class Elysium(Policy):
         )
         return wish(situation, parallelism, reason, nodes=nodes, causes=causes), memory
 
-    def _load(self, situation: Situation, history: list[list[float]]) -> float:
-        """The present load, or the highest that its trend reaches within the horizon."""
-        if not self.proactive or len(history) < 3:
+    def _load(self, situation: Situation, recent: list[Piece]) -> float:
+        """The present load, or the highest that the line through the last minutes reaches in the horizon."""
+        minutes, means = minute_means(recent, self.n_ilp)
+        if not self.proactive or len(means) < 3:
             return situation.load
-        line = fit([time for time, _ in history], [load for _, load in history])
-        return max(situation.load, line.at(situation.now + 60 * self.horizon_minutes))
+        return max(situation.load, fit(minutes, means).at(self.horizon_minutes))
 
     def _cost(self, situation: Situation, profiler: Profiler, name: str) -> float:
         if self.profile == "exact":

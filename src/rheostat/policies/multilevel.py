@@ -8,11 +8,12 @@ import numpy as np
 
 from rheostat.analyze.execution import Staged, ceil
 from rheostat.analyze.levels import Level, derive_level, load_containers, load_map
+from rheostat.analyze.schedule import Schedule
 from rheostat.analyze.trend import fit
 from rheostat.model.configuration import Configuration
 from rheostat.model.decision import Cause, Placement, Proposal, Relation
 from rheostat.policies.base import Info, Memory, Policy, Situation, Start, hold, wish
-from rheostat.workloads import Curve, parse_curve
+from rheostat.workloads import parse_curve
 
 ORDERS = ("slot+node", "node")
 REMEMBERED = 10  # windows, of all loads, from which a cost is learned: it changes, not only at the start
@@ -27,7 +28,8 @@ class Multilevel(Policy):
     Load levels map to configurations: read from a file that the benchmark procedure wrote (`map`), or worked
     out from the costs measured so far. Scale-out moves nothing that runs; scale-in frees the containers
     that came last. With a `schedule` (a load curve or trace of one period) it acts `lead_seconds` ahead, and
-    falls back to reacting, with an alert, when the load leaves the expected band.
+    falls back to reacting, with an alert, when the load leaves the expected band. A schedule of a day or a
+    week follows the local time, any other the run.
 
     Marangozova-Martin, de Palma, El Rheddane: Multi-Level Elasticity for Data Stream Processing. IEEE TPDS
     30(10), 2019.
@@ -59,15 +61,18 @@ class Multilevel(Policy):
             raise ValueError("minHealth must be in (0, 1], observations at least 3, delta_load not negative")
         if self.band < 0 or self.lead_seconds < 0 or not 0 < self.overloaded <= 1:
             raise ValueError("overloaded must be in (0, 1], band and lead_seconds not negative")
-        _ = self._levels, self._curve  # read once, and now: a mistake in them is the user's, not the loop's
+        _ = (
+            self._levels,
+            self._schedule,
+        )  # read once, and now: a mistake in them is the user's, not the loop's
 
     @cached_property
     def _levels(self) -> tuple[Level, ...]:
         return load_map(Path(self.map)) if self.map else ()
 
     @cached_property
-    def _curve(self) -> Curve | None:
-        return parse_curve(self.schedule) if self.schedule else None
+    def _schedule(self) -> Schedule | None:
+        return Schedule(parse_curve(self.schedule)) if self.schedule else None
 
     @cached_property
     def _order(self) -> str:
@@ -91,8 +96,8 @@ class Multilevel(Policy):
         learned = self._learn(situation, memory)
         load, rising = self._trend(situation, history)
         alert, word = None, "load"
-        if self._curve:
-            load, alert, word = self._expected(situation, self._curve, load)
+        if self._schedule:
+            load, alert, word = self._expected(situation, self._schedule, load)
         memory = {"loads": history, **learned}
         stale, few = situation.observation.application.stale, len(learned["seen"]) < self.observations
         if stale and few and not self._levels:
@@ -146,14 +151,19 @@ class Multilevel(Policy):
         # After a jump the line overshoots what was ever seen.
         return min(highest, max(lowest, line.at(situation.now))), rising
 
-    def _expected(self, situation: Situation, curve: Curve, load: float) -> tuple[float, str | None, str]:
-        """The schedule's highest load from now until the lead time, while the present one is as expected."""
-        period = max(curve.duration_seconds, 1.0)
-        expected = curve.at(situation.now % period)
-        if abs(load - expected) > self.band * max(expected, 1e-9):
-            return load, f"load {load:,.0f} rows/s left the expected band around {expected:,.0f}", "load"
-        ahead = [curve.at((situation.now + self.lead_seconds * part / 4) % period) for part in range(5)]
-        return max(load, *ahead), None, "expected load"
+    def _expected(
+        self, situation: Situation, schedule: Schedule, load: float
+    ) -> tuple[float, str | None, str]:
+        """The schedule's highest load from now until the lead time, while the window's was as expected."""
+        seen, local = situation.observation, situation.local_start
+        then = schedule.between(seen.start, seen.end, local)[:-1]
+        low, high = float(then.min()), float(then.max())
+        if not low * (1 - self.band) <= situation.load <= high * (1 + self.band):
+            around = f"{low:,.0f}" if low == high else f"{low:,.0f} to {high:,.0f}"
+            left = f"load {situation.load:,.0f} rows/s left the expected band around {around}"
+            return load, left, "load"
+        ahead = schedule.between(situation.now, situation.now + self.lead_seconds, local)
+        return max(load, float(ahead.max())), None, "expected load"
 
     def _learn(self, situation: Situation, memory: Memory) -> dict[str, Any]:
         """The latest windows, from which `_busy` draws a line, and the distance of levels."""

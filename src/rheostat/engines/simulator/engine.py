@@ -65,6 +65,9 @@ class Simulator:
         """When the load ends."""
         return len(self._load) * self.settings.step_seconds
 
+    def local_time(self, now: float) -> float:
+        return now
+
     def sleep(self, seconds: float) -> None:
         steps = round(seconds / self.settings.step_seconds)
         flow, record, mix = self.flow, self.record, self._mix

@@ -1,0 +1,41 @@
+"""The load of the last minutes, whatever the length of the windows in which it was seen (P2, section 3.2)."""
+
+from collections.abc import Sequence
+
+MINUTE = 60.0
+PIECE_SECONDS = 9.0  # the paper stores a mean every ten seconds; a timer may be a little early
+
+Piece = list[float]  # start, end, rows/s: plain JSON data
+
+
+def remember(pieces: Sequence[Piece], start: float, end: float, load: float, minutes: int) -> list[Piece]:
+    """Add a window and drop what is older than the minutes; short windows are joined, so memory is bounded.
+
+    >>> remember([[0.0, 4.0, 100.0]], 4.0, 8.0, 200.0, minutes=3)
+    [[0.0, 8.0, 150.0]]
+    """
+    kept = [piece for piece in pieces if end - MINUTE * minutes < piece[1] <= start]
+    if kept and start - kept[-1][0] < PIECE_SECONDS:
+        first, last, mean = kept.pop()
+        rows = mean * (last - first) + load * (end - start)
+        start, load = first, rows / (last - first + end - start)
+    return [*kept, [start, end, load]]
+
+
+def minute_means(pieces: Sequence[Piece], minutes: int) -> tuple[list[int], list[float]]:
+    """The mean load of each of the last minutes of which at least half was seen; 0 is the newest.
+
+    >>> minute_means([[0.0, 60.0, 100.0], [60.0, 120.0, 300.0]], minutes=5)
+    ([-1, 0], [100.0, 300.0])
+    """
+    numbers, means = [], []
+    for number in range(1 - minutes, 1):
+        until = pieces[-1][1] + MINUTE * number
+        shared = [
+            (max(0.0, min(end, until) - max(start, until - MINUTE)), load) for start, end, load in pieces
+        ]
+        seconds = sum(part for part, _ in shared)
+        if seconds >= MINUTE / 2:
+            numbers.append(number)
+            means.append(sum(part * load for part, load in shared) / seconds)
+    return numbers, means

@@ -1,0 +1,124 @@
+"""A small world to try a policy in, minute by minute: `words` of the example on nodes of two slots."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from rheostat.analyze.evaluation import evaluate
+from rheostat.analyze.execution import ExecutionModel, Staged
+from rheostat.model.observation import ApplicationMeasures, Observation, OperatorMeasures
+from rheostat.policies.base import Policy, Situation
+from rheostat.policies.example import situation
+
+TURNS = 150  # of a minute; enough for one step at a time
+QUIET_TURNS = 20  # a policy that wished for nothing else in so many has settled
+
+Size = tuple[tuple[int, int, int], int]
+
+
+def sized(size: Size, model: ExecutionModel) -> Size:
+    """Where stages take turns, all of them have as many tasks as there are slots."""
+    slots = 2 * size[1]
+    return ((slots, slots, slots), size[1]) if isinstance(model, Staged) else size
+
+
+def settled(
+    policy: Policy, model: ExecutionModel, load: float, parallelism: tuple[int, int, int], nodes: int
+) -> tuple[Situation, Situation]:
+    """The first and the last situation of some turns at one load, in which each wish is granted at once."""
+    memory: Mapping[str, Any] = {}
+    seen, backlog = working(load, parallelism, nodes, 60.0, 0.0, model)
+    first, quiet = seen, 0
+    for turn in range(TURNS):
+        proposal, memory = policy.decide(seen, memory)
+        quiet = 0 if proposal.target != seen.configuration else quiet + 1
+        if quiet == QUIET_TURNS:
+            break
+        lines, split, count = (proposal.target.parallelism[name] for name in seen.topology.names)
+        now = 60.0 * (turn + 2)
+        seen, backlog = working(load, (lines, split, count), proposal.target.nodes, now, backlog, model)
+    return first, seen
+
+
+def working(
+    load: float,
+    parallelism: tuple[int, int, int],
+    nodes: int,
+    now: float,
+    backlog: float,
+    model: ExecutionModel,
+) -> tuple[Situation, float]:
+    """A minute in which as much is processed as the slots allow, and the rest waits at the source."""
+    whole = situation(load=load, parallelism=parallelism, nodes=nodes, now=now, model=model)
+    offered, most = 60 * load, highest(whole)
+    part = min(1 + backlog / offered, 1 / most)
+    backlog += offered * (1 - part)
+    seen = whole.observation
+    operators = {
+        name: _part_of(measures, part, isinstance(model, Staged)) for name, measures in seen.operators.items()
+    }
+    machines = tuple(replace(node, cpu=min(1.0, part * (node.cpu or 0.0))) for node in seen.nodes)
+    application = replace(
+        seen.application, throughput=part * load, backlog=backlog, lag_seconds=backlog / load
+    )
+    if isinstance(model, Staged):
+        batch = max(1.0, part) * most * model.trigger_seconds  # a batch takes all rows, however long
+        application = replace(application, batch_seconds=batch, trigger_seconds=model.trigger_seconds)
+    observation = replace(seen, operators=operators, nodes=machines, application=application)
+    return _observed(whole, observation), backlog
+
+
+def _part_of(measures: OperatorMeasures, part: float, staged: bool) -> OperatorMeasures:
+    """The operator with that part of its rows processed; only the application as a whole tells what waits."""
+    return replace(
+        measures,
+        processed=part * (measures.processed or 0.0),
+        emitted={name: part * rows for name, rows in measures.emitted.items()},
+        cpu_seconds=part * (measures.cpu_seconds or 0.0),
+        busy_seconds=part * (measures.busy_seconds or 0.0),
+        waiting=None,
+        instances=()
+        if staged
+        else tuple(
+            replace(one, processed=None, utilisation=part * (one.utilisation or 0.0))
+            for one in measures.instances
+        ),
+    )
+
+
+def half_measured(whole: Situation) -> Situation:
+    """The same situation with nothing but the load, and the operators' rows and CPU."""
+    seen = whole.observation
+    operators = {
+        name: replace(one, waiting=None, arrivals=(), instances=(), busy_seconds=None)
+        for name, one in seen.operators.items()
+    }
+    machines = tuple(replace(node, cpu=None, memory=None, instances={}) for node in seen.nodes)
+    application = ApplicationMeasures(load=seen.application.load)
+    return _observed(whole, replace(seen, operators=operators, nodes=machines, application=application))
+
+
+def highest(seen: Situation) -> float:
+    """The highest utilisation that the load causes, whatever part of it was processed."""
+    return max(one.utilisation for one in seen.evaluation.operators.values())
+
+
+def with_something_missing(whole: Situation) -> Iterator[Situation]:
+    """The same situation without the load, an operator's CPU or rows, an operator, or all nodes."""
+    seen = whole.observation
+    split = seen.operators["split"]
+    yield _observed(whole, replace(seen, application=replace(seen.application, load={"lines": None})))
+    yield _observed(
+        whole, replace(seen, operators={**seen.operators, "split": replace(split, cpu_seconds=None)})
+    )
+    yield _observed(
+        whole, replace(seen, operators={**seen.operators, "split": replace(split, processed=None)})
+    )
+    without = {name: measures for name, measures in seen.operators.items() if name != "split"}
+    yield _observed(whole, replace(seen, operators=without))
+    yield _observed(whole, replace(seen, nodes=()))
+
+
+def _observed(whole: Situation, observation: Observation) -> Situation:
+    judged = evaluate(whole.topology, observation, whole.model, whole.kind)
+    return replace(whole, observation=observation, evaluation=judged)

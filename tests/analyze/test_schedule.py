@@ -1,0 +1,55 @@
+from pathlib import Path
+
+import pytest
+
+from rheostat.analyze.schedule import DAY, WEEK, Schedule
+from rheostat.workloads import parse_curve
+
+TRACES = Path(__file__).parents[2] / "examples" / "traces"
+MORNING = 8 * 3_600.0
+
+
+def scheduled(spec: str) -> Schedule:
+    return Schedule(parse_curve(spec))
+
+
+@pytest.mark.parametrize(
+    ("spec", "period"),
+    [
+        ("day", DAY),
+        ("week", WEEK),
+        (f"trace:{TRACES}/office-day.csv", DAY),
+        ("day:duration=23h", DAY),  # as a trace of hourly rows, the last at 23:00
+        ("day:duration=22h", None),
+        ("day:compress=24", None),
+        ("ddos-ramp", None),
+    ],
+)
+def test_only_a_day_or_a_week_follows_the_clock(spec: str, period: float | None) -> None:
+    assert scheduled(spec).clock_period == period
+
+
+def test_a_run_that_begins_in_the_morning_is_in_the_schedules_morning() -> None:
+    day = scheduled("day")
+    for age in (0.0, 3_600.0, DAY + 60):
+        [first, last] = day.between(age, age + 1, local_start=MORNING)
+        assert first == pytest.approx(day.curve.at((MORNING + age) % DAY))
+        assert last == pytest.approx(day.curve.at((MORNING + age + 1) % DAY))
+
+
+def test_a_week_begins_on_monday() -> None:
+    saturday = 5 * DAY + 10 * 3_600
+    [now, _] = scheduled("week").between(0, 1, local_start=saturday)
+    assert now < 0.5 * scheduled("week").curve.at(10 * 3_600)
+
+
+def test_any_other_schedule_begins_with_the_run_and_repeats() -> None:
+    ramp = scheduled("ddos-ramp")
+    whole = 17 * 120
+    for age in (130.0, whole + 130.0):
+        assert ramp.between(age, age + 1, local_start=MORNING).tolist() == [2_000, 2_000]
+
+
+def test_a_short_burst_within_a_long_look_ahead_is_seen() -> None:
+    burst = scheduled("step:low=10:high=90:duration=600:start=100:end=110")
+    assert burst.between(0, 120, local_start=0.0).max() == 90
