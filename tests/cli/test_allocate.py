@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from rheostat.allocate import ALGORITHMS
 from rheostat.cli.main import run
 
 DIAMOND = str(Path(__file__).parents[2] / "examples" / "allocate" / "p4_diamond.json")
@@ -27,6 +28,12 @@ def test_json_states_the_throughput_now_and_one_allocation_per_algorithm(
         "gain": 400,
     }
     assert answer["allocations"]["optimal"]["gap"] == 0
+
+
+def test_the_help_names_every_algorithm(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("--help") == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert ", ".join([*ALGORITHMS, "or all."]) in told
 
 
 def test_one_algorithm_may_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
