@@ -36,6 +36,17 @@ def test_the_help_names_every_algorithm(capsys: pytest.CaptureFixture[str]) -> N
     assert ", ".join([*ALGORITHMS, "or all."]) in told
 
 
+def test_measured_shares_may_be_rounded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    operators = [
+        {"name": name, "input_rate": 33, "output_rate": 33, "max_rate": 33, "children": {}} for name in "abc"
+    ]
+    source = {"name": "s", "output_rate": 100, "children": {"a": 0.334, "b": 0.334, "c": 0.333}}
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"components": [source, *operators]}))
+    assert call(str(path), "--units", "1", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["throughput"] == 99
+
+
 def test_one_algorithm_may_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert call(DIAMOND, "--units", "1", "--algorithm", "predictive", "--json") == 0
     assert json.loads(capsys.readouterr().out)["allocations"] == {
