@@ -64,8 +64,10 @@ def title(facts: dict[str, Any]) -> str:
 
     >>> title({"topology": "wordcount", "policy": "ds2", "mode": "staged"})
     'wordcount with ds2 (staged)'
+    >>> title({"application": "shop", "topology": "query", "policy": "ds2"})
+    'shop with ds2'
     """
-    what = facts.get("app") or facts.get("topology") or "an application"
+    what = facts.get("application") or facts.get("topology") or "an application"
     policy = f" with {facts['policy']}" if "policy" in facts else ""
     mode = f" ({facts['mode']})" if "mode" in facts else ""
     return f"{what}{policy}{mode}"
