@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rheostat.cli import console
-from rheostat.model.errors import UserError, nearest
 
 if TYPE_CHECKING:
     from rheostat.policies.base import Policy
@@ -25,17 +24,16 @@ def _policies(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """List the policies, yours included. With a name: one of them with its parameters."""
-    from rheostat.policies.registry import available
+    from rheostat.policies.registry import find, installed
 
-    known = available()
-    if name is not None and name not in known:
-        raise UserError(f"unknown policy {name!r}{nearest(name, known)}")
-    chosen = known if name is None else {name: known[name]}
+    chosen, broken = installed() if name is None else ({name: find(name)}, {})
+    for why in broken.values():
+        console.fail(f"skipped: {why}")
     if as_json:
         console.print_json([_for_programs(word, kind) for word, kind in chosen.items()])
         return
     if name is not None:
-        _show(name, known[name])
+        _show(name, chosen[name])
         return
     table = console.table("Policies", "name", "scales", "kind", "from", text=4)
     for word, kind in chosen.items():

@@ -14,6 +14,7 @@ from rheostat.model.errors import UserError, nearest
 from rheostat.model.topology import Topology
 from rheostat.model.topology_file import find_topology
 from rheostat.policies.base import Policy
+from rheostat.policies.foreign import first_configuration
 from rheostat.workloads import parse_curve, sample
 
 MAX_STEPS = 700_000  # a week of seconds
@@ -102,7 +103,7 @@ def check_start(scene: Scenario, policies: Mapping[str, Policy]) -> None:
             raise UserError(
                 f"policy {spec!r}: period_seconds must be at least the step of the simulation, {step:g} s"
             )
-        Simulator(scene.topology, scene.load, policy.initial(scene.start()), scene.settings)
+        Simulator(scene.topology, scene.load, first_configuration(policy, scene.start()), scene.settings)
 
 
 def node_kind(text: str) -> NodeKind:
