@@ -5,6 +5,7 @@ checked row by row after every run of 20 faults. With --out, its table replaces 
 """
 
 import argparse
+import os
 import statistics
 import sys
 import tempfile
@@ -76,14 +77,30 @@ def table(lines: Sequence[Line]) -> str:
     return "\n".join(rows) + "\n"
 
 
+def check_destination(path: Path) -> None:
+    """Refuse a file that could not be written, before the minutes are spent."""
+    if not path.parent.is_dir():
+        raise SystemExit(f"--out {path}: there is no folder {path.parent}; make it first")
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise SystemExit(f"--out {path}: cannot be written; choose another file")
+
+
+def write(path: Path, verdict: str, lines: Sequence[Line]) -> None:
+    """Put the table at the end of a file, in place of an earlier one; a new file holds nothing else."""
+    before = path.read_text().partition(TABLE)[0] if path.exists() else ""
+    path.write_text(f"{before}{TABLE}\n\n{verdict}.\n\n{table(lines)}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--faults", type=int, default=100)
     parser.add_argument("--skip", type=int, default=0, help="faults that an earlier sitting did")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no attack after so long")
-    parser.add_argument("--out", type=Path, help="a Markdown file whose last section becomes the table")
+    parser.add_argument("--out", type=Path, help="a Markdown file; the table is its last section")
     asked = parser.parse_args()
+    if asked.out:
+        check_destination(asked.out)
     began, lines = time.monotonic(), list[Line]()
     until = began + 60 * asked.minutes
     with tempfile.TemporaryDirectory(prefix="rheostat-broker-") as folder, brokers(Path(folder)) as broker:
@@ -99,8 +116,7 @@ def main() -> int:
     )
     print(f"  {verdict}  {'FAILED' if failed else 'ok'}")
     if asked.out:
-        before = asked.out.read_text().partition(TABLE)[0]
-        asked.out.write_text(f"{before}{TABLE}\n\n{verdict}.\n\n{table(lines)}")
+        write(asked.out, verdict, lines)
     else:
         print(table(lines))
     return 1 if failed else 0

@@ -47,6 +47,15 @@ def test_yaml_with_numeric_names_is_read_alike(tmp_path: Path) -> None:
     assert [one.name for one in read_topology(path).components] == ["1", "2"]
 
 
+def test_shares_that_exceed_one_by_rounding_are_brought_down_to_one(tmp_path: Path) -> None:
+    parts = {"a": 0.334, "b": 0.334, "c": 0.333}  # 1.001
+    first = read(tmp_path, source(children=parts), *(operator(name=name) for name in parts)).components[0]
+    assert sum(first.children.values()) == pytest.approx(1.0, abs=1e-12)
+    assert first.children["a"] / first.children["c"] == pytest.approx(0.334 / 0.333)
+    less = read(tmp_path, source(children={"a": 0.999}), operator()).components[0]
+    assert less.children == {"a": 0.999}
+
+
 @pytest.mark.parametrize(
     ("components", "words"),
     [
@@ -68,6 +77,7 @@ def test_yaml_with_numeric_names_is_read_alike(tmp_path: Path) -> None:
         ([source(), operator(children={"a": 1})], ["'a'", "cycle"]),
         ([source(children={"x": 1}), operator()], ["'s'", "'x'"]),
         ([source(children={"a": 1.2}), operator()], ["'s'", "more than 1"]),
+        ([source(children={"a": 1.011}), operator()], ["'s'", "more than 1"]),
         ([source(children={"a": -0.2}), operator()], ["'s'", "'a'"]),
         ([source(), operator(), operator()], ["'a'", "twice"]),
         ([source(), operator(max_rte=5)], ["'a'", "max_rate"]),

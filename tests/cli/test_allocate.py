@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from rheostat.allocate import ALGORITHMS
 from rheostat.cli.main import run
 
 DIAMOND = str(Path(__file__).parents[2] / "examples" / "allocate" / "p4_diamond.json")
@@ -27,6 +28,23 @@ def test_json_states_the_throughput_now_and_one_allocation_per_algorithm(
         "gain": 400,
     }
     assert answer["allocations"]["optimal"]["gap"] == 0
+
+
+def test_the_help_names_every_algorithm(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("--help") == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert ", ".join([*ALGORITHMS, "or all."]) in told
+
+
+def test_measured_shares_may_be_rounded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    operators = [
+        {"name": name, "input_rate": 33, "output_rate": 33, "max_rate": 33, "children": {}} for name in "abc"
+    ]
+    source = {"name": "s", "output_rate": 100, "children": {"a": 0.334, "b": 0.334, "c": 0.333}}
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"components": [source, *operators]}))
+    assert call(str(path), "--units", "1", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["throughput"] == 99
 
 
 def test_one_algorithm_may_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

@@ -94,6 +94,11 @@ def test_the_journal_tells_whether_the_controller_lives(
     assert "began" in status(capsys)
 
 
+def test_a_run_is_titled_by_its_application(capsys: pytest.CaptureFixture[str]) -> None:
+    write(Path("j.sqlite"), turns(1), application="shop")
+    assert status(capsys).startswith("shop with sometimes (pipelined)\n")
+
+
 def test_programs_get_everything_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     made = turns(12)
     seen = made[-1].observation

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rheostat.cli import trial, trial_report
+from rheostat.cli import trial_report, trial_rounds
 from rheostat.cli.contest import Contest, Contestant, Result, contestant, read_result
 from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.errors import FileError
@@ -253,7 +253,7 @@ def test_a_trial_goes_on_after_an_interrupted_run_and_keeps_one_that_failed(
             signal.raise_signal(signal.SIGINT)
         return Result(one.name, number, failure="it died") if len(ran) == 2 else result(one.name, number)
 
-    monkeypatch.setattr(trial, "run_one", run_one)
+    monkeypatch.setattr(trial_rounds, "run_one", run_one)
     options = (*TRIAL, "-p", "ds2", "--peers", "static-peak")
     assert call(*options) == 130
     assert call(*options) == call(*options) == 0
@@ -270,6 +270,6 @@ def test_options_that_no_run_can_have_leave_nothing(
     def run_one(_contest: Contest, one: Contestant, number: int, _folder: Path, _say: object) -> Result:
         return Result(one.name, number, failure="no such broker", refused=True)
 
-    monkeypatch.setattr(trial, "run_one", run_one)
+    monkeypatch.setattr(trial_rounds, "run_one", run_one)
     assert "no such broker" in refused(capsys, *TRIAL, "-p", "ds2")
     assert list(Path("trial").iterdir()) == []

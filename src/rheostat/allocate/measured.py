@@ -9,10 +9,11 @@ from pydantic import Field
 
 from rheostat.model.documents import Document, parse, read_document
 from rheostat.model.errors import FileError, UserError
-from rheostat.model.graph import check_names, check_shares, downstream_order
+from rheostat.model.graph import SHARE_SLACK, check_names, check_shares, downstream_order
 
 MAX_RATE = 1e15  # rows per second; beyond it the arithmetic of doubles loses whole rows
 MAX_COMPONENTS = 3000  # the predictive allocator holds tables of components × components
+ROUNDING = 0.01  # by which measured shares may exceed 1 together, each being rounded
 MAX_UNITS = 1_000_000  # a component's units
 
 Number = Annotated[float, Field(strict=True)]
@@ -97,19 +98,30 @@ def _component(stated: _ComponentDocument) -> Component:
         rate = getattr(stated, key)
         if rate is not None and not 0 <= rate <= MAX_RATE:
             raise UserError(f"{where}: {key} is {rate:g}; it must be between 0 and {MAX_RATE:g}")
+    children = _without_rounding(stated.children)
     if stated.max_rate is None:
         if stated.input_rate is not None:
             raise UserError(
                 f"{where} has an input_rate but no max_rate; a source has neither, an operator both"
             )
         source_rate = stated.output_rate
-        return Component(stated.name, source_rate, 1.0, stated.units, True, stated.children)
+        return Component(stated.name, source_rate, 1.0, stated.units, True, children)
     if stated.input_rate is None:
         raise UserError(f"{where} has a max_rate but no input_rate; a source has neither, an operator both")
     ratio = _ratio(where, stated.output_rate, min(stated.input_rate, stated.max_rate))
-    return Component(
-        stated.name, stated.max_rate, ratio, stated.units, False, stated.children, stated.input_rate
-    )
+    return Component(stated.name, stated.max_rate, ratio, stated.units, False, children, stated.input_rate)
+
+
+def _without_rounding(shares: Mapping[str, float]) -> Mapping[str, float]:
+    """Shares that exceed 1 together by rounding alone, brought down to 1.
+
+    >>> _without_rounding({"a": 0.505, "b": 0.505}), _without_rounding({"a": 0.5, "b": 0.4})
+    ({'a': 0.5, 'b': 0.5}, {'a': 0.5, 'b': 0.4})
+    """
+    total = sum(shares.values())
+    if not 1 < total <= 1 + ROUNDING + SHARE_SLACK:
+        return shares
+    return {child: share / total for child, share in shares.items()}
 
 
 def _ratio(where: str, output: float, processed: float) -> float:

@@ -1,13 +1,17 @@
 """`rheostat allocate`: which components should get the units that became free."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rheostat.allocate import ALGORITHMS, Allocation, MeasuredTopology, allocate, read_topology, throughput
 from rheostat.cli import console
 from rheostat.model.errors import UserError, nearest
+
+if TYPE_CHECKING:
+    from rheostat.allocate import Allocation, MeasuredTopology
 
 
 def register(app: typer.Typer) -> None:
@@ -19,7 +23,7 @@ def _allocate(
     file: Annotated[Path, typer.Argument(help="What was measured of the topology, as JSON or YAML.")],
     units: Annotated[int, typer.Option("--units", "-k", help="How many units may be given.")],
     algorithm: Annotated[
-        str, typer.Option("--algorithm", "-a", help=f"One of {', '.join(ALGORITHMS)}, or all.")
+        str, typer.Option("--algorithm", "-a", help="stela, predictive, combined, optimal, or all.")
     ] = "all",
     seconds: Annotated[
         float | None,
@@ -27,10 +31,12 @@ def _allocate(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
-    """Say which components should get units of resource, so that throughput rises most.
+    """Say which components should get units to raise throughput most.
 
     Example: rheostat allocate examples/allocate/p4_diamond.json --units 4 --algorithm optimal --json
     """
+    from rheostat.allocate import ALGORITHMS, allocate, read_topology, throughput
+
     known = [*ALGORITHMS, "all"]
     if algorithm not in known:
         raise UserError(f"there is no algorithm {algorithm!r}{nearest(algorithm, known)}")
@@ -54,6 +60,8 @@ def _for_programs(answer: Allocation) -> dict[str, Any]:
 
 
 def _show(topology: MeasuredTopology, units: int, answers: dict[str, Allocation]) -> None:
+    from rheostat.allocate import throughput
+
     now = throughput(topology)
     title = f"{topology.name}: {units} units; now {console.number(now, 'rows/s')}"
     table = console.table(title, "algorithm", "units to add", "throughput", "gain", "proven within", text=2)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from rheostat.cli import console
 from rheostat.model.errors import UserError, nearest
@@ -27,6 +26,8 @@ def _apps(
     if as_json:
         console.print_json(known)
         return
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False, show_header=False)
     for name, text in known.items():
         table.add_row(name, text)

@@ -1,4 +1,4 @@
-"""`rheostat bench app`: which configuration serves which load (P0, Algorithms 1 and 2)."""
+"""Which configuration serves which load (P0, Algorithms 1 and 2)."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -7,105 +7,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Annotated
 
-import typer
-
-from rheostat.analyze.levels import LevelDocument, MapDocument, load_containers, read_map
-from rheostat.cli import apps, console, results, run, settings, world
-from rheostat.cli.kafka import delete_links
-from rheostat.cli.running import Order, check_script
+from rheostat.analyze.levels import LevelDocument, MapDocument, read_map
+from rheostat.cli import console, results, watching
+from rheostat.cli.broker import delete_links
+from rheostat.cli.running import Order
 from rheostat.control.loop import Turn
 from rheostat.engines.spark import rate_source
 from rheostat.engines.spark.spec import SPEC
 from rheostat.model.decision import Status
 from rheostat.model.documents import write_document
 from rheostat.model.errors import RheostatError, UserError
-from rheostat.model.secrets import without_secrets
 from rheostat.policies.discovery import Discovery
 
 MOST_LEVELS = 1000
 LOOKS = 3  # at least, at a level
-
-
-def register(bench: typer.Typer) -> None:
-    """Add the command."""
-    bench.command(
-        "app",
-        epilog="Example: rheostat bench app linear --from 20 --to 120 --step 20, "
-        "then: rheostat run linear --policy 'multilevel(map=linear.map.yaml)'",
-    )(_bench_app)
-
-
-def _bench_app(
-    app: Annotated[str, typer.Argument(metavar="APP", help="One of `rheostat apps`, or a script like them.")],
-    first: Annotated[float, typer.Option("--from", help="Rows/s of the first level.")],
-    last: Annotated[float, typer.Option("--to", help="Rows/s of the last level.")],
-    step: Annotated[float, typer.Option("--step", help="Rows/s from a level to the next.")],
-    hold: Annotated[float, typer.Option("--hold", help="Seconds that each level is held.")] = 60.0,
-    nodes: world.NodesOption = "1:4",
-    node: world.NodeOption = "cores=0.4,slots=2,memory_mb=1024",
-    mode: run.ModeOption = "microbatch",
-    trigger: run.TriggerOption = None,
-    period: Annotated[float, typer.Option("--period", help="Seconds between looks.")] = 10.0,
-    platform: Annotated[
-        Path | None, typer.Option("--platform", help="What `rheostat bench platform` wrote.")
-    ] = None,
-    partitions: Annotated[
-        int, typer.Option("--partitions", min=1, max=64, help="Tasks that read the load.")
-    ] = 4,
-    min_health: Annotated[
-        float, typer.Option("--min-health", min=0.01, max=1.0, help="Below, an operator is congested.")
-    ] = 0.9,
-    kafka: run.KafkaOption = None,
-    conf: settings.ConfOption = None,
-    conf_file: settings.ConfFileOption = None,
-    seed: world.SeedOption = 0,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The map; else APP.map.yaml.")] = None,
-) -> None:
-    """Raise the load level by level, scale out what is congested, and keep which load needs what.
-
-    A map that was begun is continued: give the same options again.
-    """
-    given = settings.read(conf, conf_file)
-    trigger_seconds = run.trigger_of(mode, trigger, given)
-    asked = levels(first, last, step)
-    every = run.positive("--period", period, least=0.5)
-    held = run.positive("--hold", hold, least=(LOOKS + 1) * every)  # none is taken at its end
-    containers = load_containers(platform) if platform else "slot+node"
-    name, script = Path(app).stem, apps.find(app)
-    check_script(script)
-    order = Order(
-        name=name,
-        script=script,
-        policy=Discovery(period_seconds=every, minHealth=min_health, nodes_only=containers == "node"),
-        policy_text="discovery",
-        folder=Path(),
-        arguments=("--partitions", str(partitions), "--seed", str(seed)),
-        mode=mode,
-        kind=world.node_kind(node),
-        bounds=world.bounds(nodes),
-        trigger_seconds=trigger_seconds,
-        kafka=kafka,
-        seed=seed,
-        settings=given,
-    )
-    made = {
-        "node": node,
-        "mode": mode,
-        "trigger": f"{trigger_seconds:g}",
-        "partitions": str(partitions),
-        "containers": containers,
-        "health": f"{min_health:g}",
-        **without_secrets(given),
-    }
-    found = Discovered.open(out or Path(f"{name}.map.yaml"), name, made)
-    loads = [load for load in asked if load > found.offered * (1 + 1e-9)]
-    try:
-        code = _climb(found, loads, held, order) if loads else 0
-    finally:
-        found.show()
-    raise typer.Exit(code)
 
 
 def levels(first: float, last: float, step: float) -> list[float]:
@@ -176,7 +92,7 @@ class Discovered:
         console.out.print(f"try: rheostat run {self.application} --policy '{policy}'", soft_wrap=True)
 
 
-def _climb(found: Discovered, loads: Sequence[float], held: float, order: Order) -> int:
+def climb(found: Discovered, loads: Sequence[float], held: float, order: Order) -> int:
     """Run the application under the rising load; the first level is held twice, to warm up."""
     with TemporaryDirectory(prefix="rheostat-bench-") as folder:
         trace = Path(folder) / "load.csv"
@@ -188,13 +104,17 @@ def _climb(found: Discovered, loads: Sequence[float], held: float, order: Order)
         own = (f"trace:path={trace}", *order.arguments)
         order = replace(order, policy=policy, folder=Path(folder) / "run", arguments=own)
         seconds = held * (len(loads) + 1)
-        with run.interruptible() as ending, _no_links_left(order), run.watched(order, seconds) as watching:
-            running, turns = watching.running, list[Turn]()
+        with (
+            watching.interruptible() as ending,
+            _no_links_left(order),
+            watching.watched(order, seconds) as watched,
+        ):
+            running, turns = watched.running, list[Turn]()
 
             def look(until: float) -> None:
                 for turn in running.turns(until):
                     turns.append(turn)
-                    watching.show(turn)
+                    watched.show(turn)
 
             began = running.clock.now()
             look(began + held)

@@ -1,28 +1,22 @@
-"""`rheostat bench platform`: what partitions, slots and executors on a node are worth (P0, section 2.3)."""
+"""What partitions, slots and executors on a node are worth (P0, section 2.3)."""
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
-
-import typer
 
 from rheostat.analyze.levels import CapacityDocument, PlatformDocument
-from rheostat.cli import apps, console, results, run
+from rheostat.cli import apps, console, watching
 from rheostat.cli.running import Order, started
 from rheostat.engines.spark.batches import Batch
 from rheostat.model.configuration import Bounds, NodeKind
-from rheostat.model.documents import write_document
-from rheostat.model.errors import FileError, RheostatError, UserError
+from rheostat.model.errors import FileError, RheostatError
 from rheostat.model.topology_file import find_topology
 from rheostat.policies.registry import build
 
 APP, TRIGGER_SECONDS, MEMORY_MB = "linear", 0.1, 3200.0
 LOOK_SECONDS = 1.0
 FACTORS = (1, 2, 4)
-MOST_CORES = 6  # with four partitions per slot these are all the tasks that the application's sink may have
 MATTERS = 0.05  # a container that brings less than this part more brings nothing
 COLD_BATCHES = 3  # JVMs compile at first
 LEAST_BATCHES = 3  # that are judged; a busy machine gets more time for them
@@ -72,45 +66,6 @@ class Question:
         }[self.container]
 
 
-def register(bench: typer.Typer) -> None:
-    """Add the command."""
-    bench.command("platform", epilog="Example: rheostat bench platform --seconds 60")(_bench_platform)
-
-
-def _bench_platform(
-    cores: Annotated[
-        float | None,
-        typer.Option("--cores", help=f"Of the node, at most {MOST_CORES}; else as many as this machine has."),
-    ] = None,
-    seconds: Annotated[float, typer.Option("--seconds", help="Of load per arrangement.")] = 30.0,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the file and the plot.")] = Path(
-        "platform"
-    ),
-) -> None:
-    """Flood one node, arranged in several ways, and see how many rows/s it serves in each."""
-    own = float(min(MOST_CORES, os.cpu_count() or 1))
-    given = run.positive("--cores", own if cores is None else cores, least=0.05)
-    if given > MOST_CORES:
-        raise UserError(f"--cores must be at most {MOST_CORES}: `{APP}` does not keep more of them busy")
-    run.positive("--seconds", seconds, least=10.0)
-    results.make_folder(out)
-    asked = questions(max(1, round(given)))
-    setups = list(dict.fromkeys(setup for question in asked for setup in question.setups))
-    capacity: dict[Setup, float] = {}
-    with run.interruptible() as ending, console.progress() as start:
-        for setup in setups:
-            capacity[setup] = capacity_of(setup, given, seconds, start(f"executors-slots-tasks {setup.text}"))
-    if len(capacity) < len(setups):
-        raise typer.Exit(ending.code)
-    document = conclude(asked, capacity, given)
-    write_document(out / "platform.yaml", document)
-    _show(asked, capacity)
-    plot = _draw(asked, capacity, out)
-    console.out.print(f"\ncontainers: {document.containers}; best node: {document.node}")
-    console.out.print(f"file: {out / 'platform.yaml'}, plot: {plot}", soft_wrap=True)
-    console.out.print(f"try: rheostat bench app APP ... --platform {out / 'platform.yaml'}", soft_wrap=True)
-
-
 def questions(cores: int) -> tuple[Question, ...]:
     """The three of the paper, for a node of so many cores.
 
@@ -156,7 +111,7 @@ def capacity_of(setup: Setup, cores: float, seconds: float, advance: Callable[[f
         order = Order(
             name="platform",
             script=apps.find(APP),
-            policy=run.paced(build(f"static(instances={setup.slots * setup.partitions})"), LOOK_SECONDS),
+            policy=watching.paced(build(f"static(instances={setup.slots * setup.partitions})"), LOOK_SECONDS),
             policy_text="static",
             folder=Path(folder) / "run",
             arguments=("--flood", str(_batch_rows(cores)), "--partitions", str(setup.slots)),
@@ -184,7 +139,8 @@ def _batch_rows(cores: float) -> int:
     return max(1, round(BATCH_SECONDS * cores / costs))
 
 
-def _show(asked: Sequence[Question], capacity: dict[Setup, float]) -> None:
+def show(asked: Sequence[Question], capacity: dict[Setup, float]) -> None:
+    """Print a table and a finding per question."""
     for question in asked:
         table = console.table(
             f"{question.container[0].upper()}{question.container[1:]}",
@@ -199,11 +155,12 @@ def _show(asked: Sequence[Question], capacity: dict[Setup, float]) -> None:
         console.out.print(f"{question.answer(capacity)}\n", soft_wrap=True)
 
 
-def _draw(asked: Sequence[Question], capacity: dict[Setup, float], out: Path) -> Path:
-    import matplotlib as mpl  # noqa: PLC0415 - slow to import, and most commands draw nothing
+def draw(asked: Sequence[Question], capacity: dict[Setup, float], out: Path) -> Path:
+    """Draw a bar per arrangement."""
+    import matplotlib as mpl
 
     mpl.use("Agg")
-    from matplotlib import pyplot as plt  # noqa: PLC0415
+    from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(1, len(asked), figsize=(11, 3.6), sharey=True)
     for axis, question in zip(axes, asked, strict=True):

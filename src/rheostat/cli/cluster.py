@@ -1,14 +1,18 @@
 """`rheostat cluster`: the embedded cluster by itself, to point any Spark application at."""
 
+from __future__ import annotations
+
 import signal
 from threading import Event
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rheostat.cli import console, settings, world
-from rheostat.infrastructure.local import LocalProvider
+from rheostat.cli import console, options
 from rheostat.model.errors import UserError
+
+if TYPE_CHECKING:
+    from rheostat.infrastructure.local import LocalProvider
 
 MOST_NODES = 32
 
@@ -22,15 +26,18 @@ def register(app: typer.Typer) -> None:
 
 def _cluster(
     nodes: Annotated[int, typer.Option("--nodes", help="How many Workers to start.")] = 1,
-    node: world.NodeOption = "cores=1,slots=2,memory_mb=1024",
+    node: options.NodeOption = "cores=1,slots=2,memory_mb=1024",
     seconds: Annotated[
         float | None, typer.Option("--seconds", help="End after so long; else when interrupted.")
     ] = None,
-    conf: settings.ConfOption = None,
-    conf_file: settings.ConfFileOption = None,
-    as_json: world.JsonOption = False,
+    conf: options.ConfOption = None,
+    conf_file: options.ConfFileOption = None,
+    as_json: options.JsonOption = False,
 ) -> None:
-    """Start a Spark Master and Workers on this machine, each within its CPU quota, until Ctrl-C."""
+    """Start a Spark Master and Workers on this machine. Each stays within its CPU quota; Ctrl-C ends them."""
+    from rheostat.cli import settings, world
+    from rheostat.infrastructure.local import LocalProvider
+
     if not 1 <= nodes <= MOST_NODES:
         raise UserError(f"--nodes must be between 1 and {MOST_NODES}, not {nodes}")
     if seconds is not None and not 0 < seconds < float("inf"):

@@ -5,10 +5,8 @@ from typing import Annotated
 
 import typer
 
-from rheostat.cli import console, results, world
-from rheostat.engines.simulator.comparison import Run, run_policy
+from rheostat.cli import console, options
 from rheostat.model.errors import UserError
-from rheostat.policies.registry import build, split_top
 
 
 def register(app: typer.Typer) -> None:
@@ -19,21 +17,25 @@ def register(app: typer.Typer) -> None:
 
 
 def _compare(
-    topology: world.TopologyOption,
-    curve: world.CurveOption,
+    topology: options.TopologyOption,
+    curve: options.CurveOption,
     policies: Annotated[
         str,
         typer.Option("--policies", "-p", help="Names, or name(parameter=value,...), separated by commas."),
     ],
-    mode: world.ModeOption = "pipelined",
-    seed: world.SeedOption = 0,
-    node: world.NodeOption = "",
-    nodes: world.NodesOption = "1:1000",
-    settings: world.SetOption = None,
+    mode: options.SimulatedModeOption = "pipelined",
+    seed: options.SeedOption = 0,
+    node: options.NodeOption = "",
+    nodes: options.NodesOption = "1:1000",
+    settings: options.SetOption = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the plot.")] = Path("comparison"),
-    as_json: world.JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
-    """Run policies on the same simulated load and judge them side by side."""
+    """Run policies on one simulated load and judge them side by side."""
+    from rheostat.cli import results, world
+    from rheostat.engines.simulator.comparison import Run, run_policy
+    from rheostat.policies.registry import build, split_top
+
     specs = [spec.strip() for spec in split_top(policies) if spec.strip()]
     if not specs:
         raise UserError("--policies names none; see `rheostat policies`")

@@ -5,11 +5,12 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 class _Console(Console):
@@ -40,6 +41,8 @@ def print_json(value: Any) -> None:
 @contextmanager
 def progress() -> Iterator[Callable[[str], Callable[[float], None]]]:
     """Show a bar per job on stderr; a job is started by name and then told the part that is done."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bars:
 
@@ -50,8 +53,10 @@ def progress() -> Iterator[Callable[[str], Callable[[float], None]]]:
         yield start
 
 
-def table(title: str, *columns: str, text: int = 1) -> Table:
+def table(title: str, *columns: str, text: int = 1) -> "Table":
     """Make a table whose first `text` columns are words and whose others are numbers."""
+    from rich.table import Table
+
     made = Table(
         title=title,
         title_justify="left",

@@ -11,12 +11,12 @@ from pydantic import TypeAdapter
 
 from rheostat.analyze.flow import Count
 from rheostat.analyze.judging import Series
+from rheostat.cli.options import PEERS
 from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.errors import FileError
 from rheostat.model.secrets import without_secrets
 from rheostat.workloads import parse_curve
 
-PEERS = ("static-min", "static-peak", "spark-dra", "spark-dra-quick")  # besides policies
 COUNTING = 2  # how rows and times are counted: runs that were counted otherwise are not gone on with
 QUICK_SECONDS = 10  # after which an idle executor goes, where Spark is tuned to short days
 

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from threading import Event, Thread
 
-from rheostat.cli import run
+from rheostat.cli import watching
 from rheostat.cli.contest import Contest, Contestant, Result
 from rheostat.cli.contest_judging import Notes, judged
 from rheostat.cli.feed import Feed, feed
@@ -45,7 +45,7 @@ def _order(contest: Contest, one: Contestant, folder: Path, sent: Feed | None) -
     return Order(
         name=Path(contest.app).stem,
         script=contest.script,
-        policy=run.paced(build(one.policy), contest.period_seconds),
+        policy=watching.paced(build(one.policy), contest.period_seconds),
         policy_text=one.name,
         folder=folder,
         arguments=(*own, "--seed", str(contest.seed)),
@@ -53,7 +53,9 @@ def _order(contest: Contest, one: Contestant, folder: Path, sent: Feed | None) -
         kind=contest.node,
         bounds=one.bounds(contest.nodes),
         guards=Guards(
-            cooldown_seconds=contest.cooldown_seconds, changes_per_hour=0, rescale_above=run.RESCALE_ABOVE
+            cooldown_seconds=contest.cooldown_seconds,
+            changes_per_hour=0,
+            rescale_above=watching.RESCALE_ABOVE,
         ),
         trigger_seconds=contest.trigger_seconds,
         kafka=contest.kafka,

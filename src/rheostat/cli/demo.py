@@ -1,32 +1,14 @@
 """`rheostat demo`: a real Spark stream on this machine, scaled live under a load that rises and falls."""
 
-import shutil
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
-from rheostat.analyze.judging import Series
-from rheostat.cli import apps, console, results, run, world
-from rheostat.cli.running import JOURNAL, Order
-from rheostat.cli.view import Sample
-from rheostat.control.guards import Guards
-from rheostat.control.loop import Turn
-from rheostat.engines.spark.modes import check_mode
-from rheostat.model.configuration import Bounds, NodeKind
-from rheostat.model.decision import Status
+from rheostat.cli import options
 from rheostat.model.errors import UserError
-from rheostat.policies.registry import build
 
-LOW, HIGH = 100, 600  # rows/s
-MOST_NODES = 3
-PERIOD_SECONDS, COOLDOWN_SECONDS = 5.0, 5.0
 POLICY = "ds2(utilization_min=0.55,restart_time=10)"  # a live change costs Spark seconds, not Flink's minutes
-KINDS = {
-    "microbatch": NodeKind(cores=0.5, slots=2, memory_mb=1024.0),
-    "realtime": NodeKind(cores=0.5, slots=4, memory_mb=1024.0),  # every instance holds a slot
-}
 
 
 def register(app: typer.Typer) -> None:
@@ -35,100 +17,31 @@ def register(app: typer.Typer) -> None:
 
 
 def _demo(
-    mode: run.ModeOption = "microbatch",
+    mode: options.SparkModeOption = "microbatch",
     policy: Annotated[
         str, typer.Option("--policy", "-p", help="Who decides; see `rheostat policies`.")
     ] = POLICY,
     duration: Annotated[float, typer.Option("--duration", help="Seconds of load, 30 to 3600.")] = 150.0,
-    seed: world.SeedOption = 1,
+    seed: options.SeedOption = 1,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for journal and plot.")] = Path("demo"),
 ) -> None:
-    """Show Rheostat at work: starts a small Spark cluster, raises the load sixfold, lets it fall again."""
+    """Show Rheostat at work. Starts a small Spark cluster, raises the load sixfold, lets it fall again."""
+    from rheostat.cli import demo_run, watching
+    from rheostat.cli.view import Sample
+    from rheostat.control.loop import Turn
+    from rheostat.engines.spark.modes import check_mode
+
     if not 30 <= duration <= 3600:
         raise UserError(f"--duration must be from 30 to 3600 seconds, not {duration:g}")
     check_mode(mode, None)
-    order = _order(mode, policy, duration, seed, out)
+    order = demo_run.make_order(mode, policy, duration, seed, out)
     if out.exists():
-        _clear(out)
-    turns: list[Turn] = []
-    samples: list[Sample] = []
-    with run.interruptible() as ending, run.watched(order, duration) as watching:
-        samples = watching.view.samples
-        for turn in watching.running.turns(watching.running.clock.now() + duration):
+        demo_run.clear(out)
+    turns, samples = list[Turn](), list[Sample]()
+    with watching.interruptible() as ending, watching.watched(order, duration) as watched:
+        samples = watched.view.samples
+        for turn in watched.running.turns(watched.running.clock.now() + duration):
             turns.append(turn)
-            watching.show(turn)
-    _report(order, samples, turns)
+            watched.show(turn)
+    demo_run.report(order, samples, turns)
     raise typer.Exit(ending.code)
-
-
-def _order(mode: str, policy: str, duration: float, seed: int, out: Path) -> Order:
-    curve = f"sine:low={LOW}:high={HIGH}:period={duration:g}s:duration={duration:g}s"
-    return Order(
-        name="demo",
-        script=apps.find("demo"),
-        policy=run.paced(build(policy), PERIOD_SECONDS),
-        policy_text=policy,
-        folder=out,
-        arguments=(curve, "--seed", str(seed)),
-        mode=mode,
-        kind=KINDS[mode],
-        bounds=Bounds(1, MOST_NODES),
-        guards=Guards(cooldown_seconds=COOLDOWN_SECONDS, rescale_above=run.RESCALE_ABOVE),
-        trigger_seconds=run.TRIGGERS[mode],
-        seed=seed,
-        facts={"curve": curve, "seed": seed},
-    )
-
-
-def _clear(out: Path) -> None:
-    """Make room for this demo where an earlier one lies, and nowhere else."""
-    if not (out / JOURNAL).is_file():
-        raise UserError(f"{out} exists and is no earlier demo: choose another folder with --out")
-    shutil.rmtree(out)
-
-
-def _report(order: Order, samples: list[Sample], turns: list[Turn]) -> None:
-    if len(samples) < 2:
-        console.out.print("nothing was measured yet")
-        return
-    series = _series(samples)
-    changes = sum(turn.outcome.status is Status.APPLIED for turn in turns)
-    failed = sum(turn.outcome.status is Status.FAILED for turn in turns)
-    peak, seconds = int(series.nodes.max()), len(series.nodes) * series.step_seconds
-    used = float(series.nodes.sum()) * series.step_seconds
-    table = console.table("What it took", "", "", text=2)
-    table.show_header = False
-    table.add_row("rows", f"{series.throughput.sum() * series.step_seconds:,.0f} in {seconds:.0f} s")
-    table.add_row(
-        "node-seconds",
-        f"{used:,.0f}, against {peak * seconds:,.0f} with the peak's {peak} nodes all the time: "
-        f"{1 - used / (peak * seconds):.0%} saved",
-    )
-    table.add_row("lag", f"mean {series.lag.mean():.1f} s, p99 {np.percentile(series.lag, 99):.1f} s")
-    table.add_row("changes", f"{changes}" + (f", {failed} failed and rolled back" if failed else ""))
-    console.out.print()
-    console.out.print(table)
-    plots = results.draw(
-        f"demo: {order.policy_text}, {order.mode}", {order.policy_text: series}, order.folder, "demo"
-    )
-    console.out.print(f"\nplot: {plots[0]}; journal: {order.folder / JOURNAL}", soft_wrap=True)
-    where = f"--journal {order.folder / JOURNAL}"
-    console.out.print(f"try: rheostat explain {where}", soft_wrap=True)
-    console.out.print(f"     rheostat status {where}", soft_wrap=True)
-    console.out.print(
-        "     rheostat demo --mode realtime; rheostat run YOUR_APP.py --nodes 1:4", soft_wrap=True
-    )
-
-
-def _series(samples: list[Sample]) -> Series:
-    """The samples in equal steps of a second."""
-    at = np.array([sample.at for sample in samples])
-    seconds = np.arange(at[0], at[-1], 1.0)
-    index = np.searchsorted(at, seconds, side="right") - 1
-
-    def column(name: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        return np.array([float(getattr(sample, name)) for sample in samples])[index]
-
-    return Series(
-        1.0, column("load"), column("throughput"), column("lag"), column("nodes"), column("instances")
-    )

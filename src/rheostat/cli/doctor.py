@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import typer
 
 from rheostat.cli import console
-from rheostat.infrastructure import cgroups, kafka
+from rheostat.infrastructure import cgroups
 from rheostat.infrastructure.java import java_version, spark_home
-from rheostat.infrastructure.local import LOOPBACK
 from rheostat.model.errors import UserError
 
 SPARK_VERSION = "4.3"
@@ -34,7 +33,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _doctor(as_json: bool = typer.Option(False, "--json", help="Print JSON for programs.")) -> None:
-    """Check Java, Spark, control groups, ports, memory and Kafka, and say what to do about each."""
+    """Say what this machine lacks. Checks Java, Spark, control groups, ports, memory and Kafka."""
     findings = [check() for check in CHECKS]
     broken = [finding for finding in findings if finding.needed and not finding.good]
     if as_json:
@@ -85,6 +84,8 @@ def control_groups() -> Finding:
 
 def ports() -> Finding:
     """Master, Workers and the driver listen on loopback, on ports that are free."""
+    from rheostat.infrastructure.local import LOOPBACK
+
     try:
         with socket.socket() as probe:
             probe.bind((LOOPBACK, 0))
@@ -108,6 +109,8 @@ def memory() -> Finding:
 
 def kafka_archives() -> Finding:
     """Only streams from and to Kafka need them."""
+    from rheostat.infrastructure import kafka
+
     missing = [bundle.name for bundle in (kafka.BROKER, kafka.CONNECTOR) if not bundle.cached()]
     if missing:
         how = "`rheostat kafka fetch` gets them from Maven Central (60 MB)"

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from rheostat.cli import console
 from rheostat.cli.chart import span
@@ -13,11 +11,6 @@ from rheostat.control.lines import Line
 from rheostat.model.errors import UserError
 from rheostat.model.observation import Observation, OperatorMeasures
 
-JournalOption = Annotated[
-    Path | None,
-    typer.Option("--journal", "-j", help="A journal; else the newest .rheostat/*/journal.sqlite."),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 LONGEST_SECONDS = 1e9  # of a run; beyond, a time is no date
 _SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
@@ -71,8 +64,10 @@ def title(facts: dict[str, Any]) -> str:
 
     >>> title({"topology": "wordcount", "policy": "ds2", "mode": "staged"})
     'wordcount with ds2 (staged)'
+    >>> title({"application": "shop", "topology": "query", "policy": "ds2"})
+    'shop with ds2'
     """
-    what = facts.get("app") or facts.get("topology") or "an application"
+    what = facts.get("application") or facts.get("topology") or "an application"
     policy = f" with {facts['policy']}" if "policy" in facts else ""
     mode = f" ({facts['mode']})" if "mode" in facts else ""
     return f"{what}{policy}{mode}"

@@ -1,23 +1,17 @@
 """`rheostat kafka`: a real broker on this machine, for streams that read and write Kafka."""
 
-import shutil
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rheostat.cli import console
-from rheostat.engines.spark.spec import SPEC, Spec
-from rheostat.infrastructure import kafka, maven
+from rheostat.cli import console, options
+from rheostat.cli.options import SERVERS
 from rheostat.model.errors import UserError
-
-SERVERS = "127.0.0.1:9092"
-OURS = ("data", "server.properties", kafka.NOTE, kafka.LOG)
 
 commands = typer.Typer(help="A Kafka broker on this machine, and what it holds.")
 
 Folder = Annotated[Path, typer.Option(help="Where the broker keeps its data and its log.")]
-Servers = Annotated[str, typer.Option("--servers", help="HOST:PORT of the broker.")]
 Json = Annotated[bool, typer.Option("--json", help="For programs.")]
 FOLDER = Path(".rheostat/kafka")
 
@@ -38,7 +32,9 @@ def up(
     folder: Folder = FOLDER,
     port: Annotated[int, typer.Option(min=1024, max=65535, help="The port on loopback.")] = 9092,
 ) -> None:
-    """Start a broker in the background; it runs until `rheostat kafka down`."""
+    """Start a broker in the background. It runs until `rheostat kafka down`."""
+    from rheostat.infrastructure import kafka
+
     found = kafka.attach(folder)
     if found is not None and found.servers != f"{kafka.LOOPBACK}:{port}":
         raise UserError(
@@ -59,18 +55,23 @@ def down(
     delete: Annotated[bool, typer.Option("--delete", help="Delete its topics and its log, too.")] = False,
 ) -> None:
     """End the broker."""
-    broker = kafka.attach(folder)
-    if broker is not None:
-        broker.stop()
-    print(f"no broker runs on {folder}" if broker is None else f"{broker.servers} ended")
+    from rheostat.cli import broker
+    from rheostat.infrastructure import kafka
+
+    found = kafka.attach(folder)
+    if found is not None:
+        found.stop()
+    print(f"no broker runs on {folder}" if found is None else f"{found.servers} ended")
     if delete and folder.exists():
-        _delete(folder)
+        broker.delete(folder)
         print(f"deleted what it held in {folder}")
 
 
 @commands.command(epilog="Example: rheostat kafka status --json")
 def status(folder: Folder = FOLDER, as_json: Json = False) -> None:
     """Say whether the broker runs; exit code 1 if it does not."""
+    from rheostat.infrastructure import kafka
+
     broker = kafka.attach(folder)
     if as_json:
         known = {"servers": broker.servers, "pid": broker.pid} if broker else {}
@@ -84,11 +85,14 @@ def status(folder: Folder = FOLDER, as_json: Json = False) -> None:
 
 
 @commands.command(epilog="Example: rheostat kafka topics --servers 127.0.0.1:9092")
-def topics(servers: Servers = SERVERS, as_json: Json = False) -> None:
+def topics(servers: options.ServersOption = SERVERS, as_json: Json = False) -> None:
     """List the topics with their partitions and rows."""
-    must_answer(servers)
+    from rheostat.cli import broker
+    from rheostat.infrastructure import kafka
+
+    broker.must_answer(servers)
     found = [
-        {"topic": name, "partitions": partitions, "rows": _rows(servers, name)}
+        {"topic": name, "partitions": partitions, "rows": broker.rows(servers, name)}
         for name, partitions in kafka.topics(servers).items()
     ]
     if as_json:
@@ -108,54 +112,20 @@ def clean(
     run: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of a run that has ended.")],
 ) -> None:
     """Delete the topics that linked the queries of a run."""
-    found = delete_links(run)
+    from rheostat.cli import broker
+
+    found = broker.delete_links(run)
     print(f"deleted {console.count(found, 'topic')}; its checkpoint counts their rows: begin a new one")
-
-
-def delete_links(run: Path) -> int:
-    """Delete the topics that linked the queries of a run; says how many there were."""
-    try:
-        spec = Spec.read(run / SPEC)
-    except (OSError, ValueError):
-        raise UserError(f"{run} is no run's folder: give the one that `rheostat run` used") from None
-    if spec.kafka is None:
-        raise UserError(f"the run in {run} used no Kafka: there is nothing to delete")
-    must_answer(spec.kafka)
-    found = [name for name in kafka.topics(spec.kafka) if name.startswith(spec.topic_prefix)]
-    kafka.delete_topics(spec.kafka, found)
-    return len(found)
 
 
 @commands.command(epilog="Example: rheostat kafka fetch")
 def fetch() -> None:
-    """Fetch broker and connector from Maven Central, if they are not here yet."""
+    """Fetch broker and connector from Maven Central, if missing."""
+    from rheostat.infrastructure import kafka, maven
+
     for bundle in (kafka.BROKER, kafka.CONNECTOR):
         jars = maven.resolve(bundle, _say)
         print(f"{bundle.name}: {console.count(len(jars), 'archive')} in {bundle.folder}")
-
-
-def must_answer(servers: str) -> None:
-    """Refuse a broker that is not there."""
-    if not kafka.answers(servers, seconds=5.0):
-        raise UserError(
-            f"no Kafka broker answers at {servers}; start one with `rheostat kafka up`, or give --servers"
-        )
-
-
-def _rows(servers: str, topic: str) -> int:
-    return sum(kafka.ends(servers, topic).values()) - sum(kafka.starts(servers, topic).values())
-
-
-def _delete(folder: Path) -> None:
-    """Delete what a broker made and nothing else: the folder may be anybody's."""
-    for name in OURS:
-        path = folder / name
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
-    if not any(folder.iterdir()):
-        folder.rmdir()
 
 
 def _say(line: str) -> None:

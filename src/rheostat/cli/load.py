@@ -1,28 +1,17 @@
 """`rheostat load`: see, list and write load curves, and send them to Kafka."""
 
 import shutil
-import signal
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
-from rheostat.cli import console
-from rheostat.cli.chart import FloatArray, chart, span, time_ticks
-from rheostat.cli.kafka import SERVERS, Servers, must_answer
-from rheostat.infrastructure import kafka
-from rheostat.infrastructure.producer import LEAST_SIZE, Rows, Schedule, Sender, Sent
-from rheostat.model.errors import FileError, UserError
-from rheostat.workloads import Curve, parse_curve, sample
-from rheostat.workloads.catalogue import FAMILIES, Key
-from rheostat.workloads.traces import write_trace
+from rheostat.cli import console, options
+from rheostat.model.errors import UserError
 
-MAX_SAMPLES = 700_000  # a week of seconds
-MAX_POINTS = 1000
+if TYPE_CHECKING:
+    from rheostat.workloads.catalogue import Key
+
 MAX_SCALE = 100_000
 
 load = typer.Typer(help="Load curves: rows/s offered at the sources over time.")
@@ -56,19 +45,25 @@ def show(
     seed: Seed = 0,
 ) -> None:
     """Plot a load curve."""
+    from rheostat.cli import load_chart
+    from rheostat.cli.chart import chart, span
+    from rheostat.workloads import parse_curve
+
     if out is not None and out.suffix.lower() not in {".png", ".svg"}:
         raise UserError(f"{out}: can only draw .png and .svg; name the file so")
     parsed = parse_curve(curve)
-    times, rates = _sampled(parsed, seed)
-    summary = _summary(parsed, rates)
+    times, rates = load_chart.sampled(parsed, seed)
+    summary = load_chart.summary(parsed, rates)
     if out is not None:
-        _figure(curve, times, rates, out)
+        load_chart.draw(curve, times, rates, out)
     if as_json:
-        console.print_json({"curve": curve, "seed": seed, "summary": summary, **_thinned(times, rates)})
+        console.print_json(
+            {"curve": curve, "seed": seed, "summary": summary, **load_chart.thinned(times, rates)}
+        )
         return
     columns = width or min(shutil.get_terminal_size().columns, 120)
-    _say(curve)
-    _say(chart([(parsed.name, rates)], times, columns, height, "rows/s"))
+    load_chart.say(curve)
+    load_chart.say(chart([(parsed.name, rates)], times, columns, height, "rows/s"))
     low, mean, peak = (console.number(summary[key]) for key in ("min", "mean", "peak"))
     print(f"min {low}   mean {mean}   peak {peak} rows/s   duration {span(parsed.duration_seconds)}")
     if out is not None:
@@ -80,6 +75,8 @@ def list_curves(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """List the curves, their parameters, defaults and papers."""
+    from rheostat.workloads.catalogue import FAMILIES
+
     if as_json:
         console.print_json([_described(name) for name in FAMILIES])
         return
@@ -101,6 +98,9 @@ def write(
     seed: Seed = 0,
 ) -> None:
     """Write a curve as a trace file."""
+    from rheostat.workloads import parse_curve
+    from rheostat.workloads.traces import write_trace
+
     rows = write_trace(parse_curve(curve), out, step, seed)
     print(f"{rows:,} rows written to {out}; use them as trace:{out}")
 
@@ -110,7 +110,7 @@ def run(
     curve: Spec,
     *,
     topic: Annotated[str, typer.Option("--kafka", metavar="TOPIC", help="The topic.", show_default=False)],
-    servers: Servers = SERVERS,
+    servers: options.ServersOption = options.SERVERS,
     keys: Annotated[int, typer.Option(min=1, max=10_000_000, help="How many keys the rows have.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the noise and of the rows' keys.")] = 0,
     partitions: Annotated[
@@ -118,135 +118,44 @@ def run(
     ] = None,
     seconds: Annotated[float | None, typer.Option(help="End after so long; else with the curve.")] = None,
     time_scale: Annotated[float, typer.Option(help="Play the curve so many times as fast.")] = 1.0,
-    size: Annotated[
-        int | None, typer.Option(min=LEAST_SIZE, max=900_000, help="Pad the rows to so many bytes.")
-    ] = None,
+    size: Annotated[int | None, typer.Option(max=900_000, help="Pad the rows to so many bytes.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="What was sent, for programs.")] = False,
 ) -> None:
     """Send keyed rows to a Kafka topic at a curve's rate; Ctrl-C ends it."""
+    from rheostat.cli import broker, load_send
+    from rheostat.infrastructure import kafka
+    from rheostat.infrastructure.producer import LEAST_SIZE, Rows, Schedule, Sender
+    from rheostat.workloads import parse_curve
+
+    if size is not None and size < LEAST_SIZE:
+        raise UserError(f"--size must be at least {LEAST_SIZE}, the bytes of the numbers in a row")
     if not 0 < time_scale <= MAX_SCALE:
         raise UserError(f"--time-scale must be greater than 0 and at most {MAX_SCALE:,}")
     if seconds is not None and not 0 < seconds < float("inf"):
         raise UserError("--seconds must be greater than 0")
     schedule = Schedule(parse_curve(curve), seed, time_scale)
-    must_answer(servers)
+    broker.must_answer(servers)
     if partitions is not None or topic not in kafka.topics(servers):
         kafka.create_topic(servers, topic, partitions or 4)
     sender = Sender(servers, topic, schedule, Rows(keys, seed, size))
-    with _until_interrupted() as stopped, console.progress() as start:
+    with load_send.until_interrupted() as stopped, console.progress() as start:
         sent = sender.run(seconds, stopped, start(f"{topic} at {servers}"))
-    _report(sent, topic, as_json)
+    load_send.report(sent, topic, as_json)
     if sent.failed:
         raise typer.Exit(1)
 
 
-@contextmanager
-def _until_interrupted() -> Iterator[Callable[[], bool]]:
-    """The first Ctrl-C or SIGTERM only asks to stop, so that what was sent can be told; another one ends."""
-    heard: list[int] = []
-    numbers = (signal.SIGINT, signal.SIGTERM)
+def _default(key: "Key") -> str:
+    from rheostat.cli.chart import span
 
-    def hear(number: int, _: object) -> None:
-        heard.append(number)
-        signal.signal(number, signal.default_int_handler)
-
-    before = [signal.signal(number, hear) for number in numbers]
-    try:
-        yield lambda: bool(heard)
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
-    if heard:
-        console.fail("interrupted: what was due until now is sent")
-
-
-def _report(sent: Sent, topic: str, as_json: bool) -> None:
-    if as_json:
-        console.print_json(
-            {
-                "topic": topic,
-                "rows": sent.rows,
-                "wanted": sent.wanted,
-                "failed": sent.failed,
-                "seconds": sent.seconds,
-                "rows_per_second": sent.rows_per_second,
-                "behind_rows": sent.behind_rows,
-                "behind_at_seconds": sent.behind_at_seconds,
-            }
-        )
-        return
-    rate, took = console.number(sent.rows_per_second), console.number(sent.seconds)
-    print(f"{topic}: {sent.rows:,} rows sent in {took} s, {rate} rows/s")
-    print(
-        f"the curve wanted {sent.wanted:,} rows; at worst, {sent.behind_at_seconds:.1f} s after the start, "
-        f"{sent.behind_rows:,} were late"
-    )
-    if sent.failed:
-        console.fail(f"{console.count(sent.failed, 'row')} did not reach the broker: {sent.reason}")
-
-
-def _sampled(curve: Curve, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Sample every second, less often for months, more often for a few seconds; up to the very end."""
-    length = curve.duration_seconds
-    step = max(1.0, length / MAX_SAMPLES) if length >= 60 else length / 240
-    rates = sample(curve, step, seed)
-    times: FloatArray = np.arange(rates.size + 1, dtype=np.float64) * step
-    times[-1] = length
-    return times, np.append(rates, rates[-1])
-
-
-def _summary(curve: Curve, rates: FloatArray) -> dict[str, float]:
-    return {
-        "min": float(rates.min()),
-        "mean": float(rates[:-1].mean()),
-        "peak": float(rates.max()),
-        "duration_seconds": curve.duration_seconds,
-    }
-
-
-def _say(text: str) -> None:
-    """Print what an old terminal may not be able to show; it gets question marks instead of a traceback."""
-    encoding = sys.stdout.encoding or "utf-8"
-    print(text.encode(encoding, "replace").decode(encoding))
-
-
-def _thinned(times: FloatArray, rates: FloatArray) -> dict[str, Any]:
-    kept = np.unique(np.linspace(0, times.size - 1, min(times.size, MAX_POINTS)).round().astype(np.int64))
-    return {"times": times[kept].tolist(), "rates": rates[kept].tolist()}
-
-
-def _default(key: Key) -> str:
     if isinstance(key.default, float):
         return f"{key.name}={span(key.default) if key.kind == 'time' else f'{key.default:g}'}"
     return f"{key.name}={key.default if key.default is not None else f'({key.unset})'}"
 
 
 def _described(name: str) -> dict[str, Any]:
+    from rheostat.workloads.catalogue import FAMILIES
+
     family = FAMILIES[name]
     keys = {key.name: key.default for key in (*family.keys, *family.common())}
     return {"name": name, "summary": family.summary, "paper": family.source or None, "keys": keys}
-
-
-def _figure(title: str, times: FloatArray, rates: FloatArray, out: Path) -> None:
-    from matplotlib import rc_context  # noqa: PLC0415 - half a second that only --out should cost
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
-    from matplotlib.figure import Figure  # noqa: PLC0415
-    from matplotlib.ticker import FixedLocator, FuncFormatter  # noqa: PLC0415
-
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    axes.plot(times, rates, linewidth=1.2, color="#1f6f8b")
-    axes.fill_between(times, rates, color="#1f6f8b", alpha=0.12, linewidth=0)
-    axes.set_title(title[:100], parse_math=False)
-    axes.set(ylabel="load, rows/s", xlabel="time", xlim=(0, times[-1]), ylim=(0, None))
-    axes.xaxis.set_major_locator(FixedLocator(time_ticks(0.0, float(times[-1]), 12)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: span(value)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.25)
-    try:
-        with rc_context({"svg.hashsalt": "rheostat"}):
-            figure.savefig(out, dpi=150, metadata={"Date": None} if out.suffix.lower() == ".svg" else None)
-    except OSError as error:
-        raise FileError(f"{out}: cannot be written: {error.strerror or error}") from None

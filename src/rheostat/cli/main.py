@@ -3,7 +3,6 @@
 import io
 import os
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 
@@ -44,13 +43,13 @@ def _main(
         typer.echo(context.get_help())
 
 
-def application(arguments: Sequence[str]) -> typer.Typer:
-    """The command line; of a known command only its own module is loaded, as some need slow libraries."""
+def application() -> typer.Typer:
+    """The command line. No command imports anything slow before it runs, so --help is quick."""
     app = typer.Typer(
         name="rheostat",
         help="Keeps Apache Spark streaming applications exactly as large as their load needs.",
         add_completion=False,
-        rich_markup_mode="rich",
+        rich_markup_mode=None,  # plain help: the one in boxes takes longer than all else (decision 0025)
         pretty_exceptions_enable=False,
     )
     app.callback(
@@ -58,8 +57,7 @@ def application(arguments: Sequence[str]) -> typer.Typer:
         epilog="Example: rheostat compare -t wordcount -c day -p static,elysium; "
         "`rheostat COMMAND --help` explains a command.",
     )(_main)
-    asked = arguments[0] if arguments else ""
-    for name in [asked] if asked in COMMANDS else COMMANDS:
+    for name in COMMANDS:
         import_module(f"rheostat.cli.{name}").register(app)
     return app
 
@@ -70,7 +68,7 @@ def run(arguments: list[str] | None = None) -> None:
         sys.stdout.reconfigure(errors="replace")  # an old terminal gets question marks
     try:
         given = sys.argv[1:] if arguments is None else arguments
-        status = application(given)(args=given, standalone_mode=False)
+        status = application()(args=given, standalone_mode=False)
         sys.stdout.flush()
     except TyperException as error:
         console.fail(f"{error.format_message().rstrip('.')}. See --help.")

@@ -1,15 +1,17 @@
 """`rheostat policies`: what there is to choose from."""
 
+from __future__ import annotations
+
 import inspect
 import re
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rheostat.cli import console
-from rheostat.model.errors import UserError, nearest
-from rheostat.policies.base import Policy
-from rheostat.policies.registry import available, parameters
+
+if TYPE_CHECKING:
+    from rheostat.policies.base import Policy
 
 
 def register(app: typer.Typer) -> None:
@@ -21,16 +23,17 @@ def _policies(
     name: Annotated[str | None, typer.Argument(help="One policy, with its parameters.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
-    """List the policies, yours included; with a name, one of them with its parameters."""
-    known = available()
-    if name is not None and name not in known:
-        raise UserError(f"unknown policy {name!r}{nearest(name, known)}")
-    chosen = known if name is None else {name: known[name]}
+    """List the policies, yours included. With a name: one of them with its parameters."""
+    from rheostat.policies.registry import find, installed
+
+    chosen, broken = installed() if name is None else ({name: find(name)}, {})
+    for why in broken.values():
+        console.fail(f"skipped: {why}")
     if as_json:
         console.print_json([_for_programs(word, kind) for word, kind in chosen.items()])
         return
     if name is not None:
-        _show(name, known[name])
+        _show(name, chosen[name])
         return
     table = console.table("Policies", "name", "scales", "kind", "from", text=4)
     for word, kind in chosen.items():
@@ -40,6 +43,8 @@ def _policies(
 
 
 def _show(name: str, kind: type[Policy]) -> None:
+    from rheostat.policies.registry import parameters
+
     text = (inspect.getdoc(kind) or "").split(">>>")[0].strip()
     console.out.print(f"{name}: {kind.info.source}, {kind.info.kind}\n", style="bold")
     console.out.print(re.sub(r"(?<!\n)\n(?!\n)", " ", text))  # each paragraph as wide as the terminal
@@ -50,6 +55,8 @@ def _show(name: str, kind: type[Policy]) -> None:
 
 
 def _for_programs(name: str, kind: type[Policy]) -> dict[str, object]:
+    from rheostat.policies.registry import parameters
+
     info = kind.info
     return {
         "name": name,

@@ -55,10 +55,10 @@ def measures_json(measures: Measures) -> dict[str, Any]:
 
 def draw(title: str, runs: Mapping[str, Series], folder: Path, name: str) -> list[Path]:
     """Draw load, throughput, lag, instances and nodes over time, as PNG and SVG."""
-    import matplotlib as mpl  # noqa: PLC0415 - slow to import, and most commands draw nothing
+    import matplotlib as mpl
 
     mpl.use("Agg")
-    from matplotlib import pyplot as plt  # noqa: PLC0415
+    from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(4, 1, figsize=(11, 11), sharex=True, height_ratios=[1.4, 1, 1, 1])
     colours = mpl.color_sequences["tab10"]

@@ -30,6 +30,7 @@ from rheostat.model.configuration import Bounds, Configuration, NodeKind
 from rheostat.model.errors import UserError
 from rheostat.model.observation import Event
 from rheostat.policies.base import Policy, Start
+from rheostat.policies.foreign import first_configuration
 
 JOURNAL = "journal.sqlite"
 LISTENING_SECONDS = 5.0
@@ -209,7 +210,7 @@ def _first(order: Order, engine: SparkEngine, last: Turn | None) -> Configuratio
         parallelism = order.bounds.parallelism(engine.topology, left.parallelism)
         return Configuration(parallelism, nodes * order.kind.executors, nodes)
     start = Start(engine.topology, engine.model, engine.kinds, order.bounds, 0.0, 0.0)
-    chosen = order.policy.initial(start)
+    chosen = first_configuration(order.policy, start)
     if engine.model.name == "staged":  # stages take turns on all slots, so fewer tasks than slots waste them
         slots = (order.bounds.max_nodes if order.allocated else chosen.nodes) * order.kind.slots
         wanted = {name: max(count, slots) for name, count in chosen.parallelism.items()}

@@ -1,18 +1,9 @@
 """Spark's settings as a user gives them: --conf for what everybody may see, --conf-file for secrets."""
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from rheostat.model.errors import UserError
 from rheostat.model.secrets import read_properties
-
-ConfOption = Annotated[list[str] | None, typer.Option("--conf", help="A setting of Spark's, KEY=VALUE.")]
-ConfFileOption = Annotated[
-    Path | None,
-    typer.Option("--conf-file", help="Settings of Spark's in a file of yours alone: secrets belong there."),
-]
 
 
 def read(pairs: list[str] | None, file: Path | None) -> dict[str, str]:

@@ -1,23 +1,15 @@
 """`rheostat trial`: policies against each other and against Spark's own scaling, on real Spark."""
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rheostat.cli import apps, console, results, run, settings, trial_report, world
-from rheostat.cli.contest import PEERS, Contest, Contestant, Result, contestant, read_result
-from rheostat.cli.contest_run import run_one
-from rheostat.cli.running import check_script
+from rheostat.cli import console, options
 from rheostat.model.errors import UserError
-from rheostat.policies.registry import build, split_top
-from rheostat.workloads import parse_curve
 
 ALL_PEERS = "static-min,static-peak,spark-dra,occupancy,joint,ds2"
 REFERENCE = "static-peak"
-RESULT, ABOUT = "result.json", "contest.json"
 MOST_WARM_UP_SECONDS = 600
 
 
@@ -32,18 +24,18 @@ def register(app: typer.Typer) -> None:
 
 def _trial(
     app: Annotated[str, typer.Option("--app", "-a", help="A script, or one of `rheostat apps`.")],
-    curve: world.CurveOption,
+    curve: options.CurveOption,
     policies: Annotated[
         str, typer.Option("--policies", "-p", help="Who is tried: names, or name(parameter=value,...).")
     ],
     peers: Annotated[
-        str, typer.Option("--peers", help=f"Against whom; besides policies: {', '.join(PEERS)}.")
+        str, typer.Option("--peers", help=f"Against whom; besides policies: {', '.join(options.PEERS)}.")
     ] = ALL_PEERS,
     repeat: Annotated[int, typer.Option("--repeat", min=1, max=100, help="Runs of each.")] = 1,
-    nodes: world.NodesOption = "1:4",
-    node: world.NodeOption = "cores=0.4,slots=2,memory_mb=1024",
-    mode: run.ModeOption = "microbatch",
-    trigger: run.TriggerOption = None,
+    nodes: options.NodesOption = "1:4",
+    node: options.NodeOption = "cores=0.4,slots=2,memory_mb=1024",
+    mode: options.SparkModeOption = "microbatch",
+    trigger: options.TriggerOption = None,
     period: Annotated[float, typer.Option("--period", help="Seconds between decisions.")] = 5.0,
     cooldown: Annotated[float, typer.Option("--cooldown", help="Least seconds between two changes.")] = 5.0,
     warm_up: Annotated[
@@ -57,19 +49,25 @@ def _trial(
         str | None,
         typer.Option("--kafka", help="HOST:PORT of a broker: the load goes through a topic of it."),
     ] = None,
-    conf: settings.ConfOption = None,
-    conf_file: settings.ConfFileOption = None,
-    seed: world.SeedOption = 0,
+    conf: options.ConfOption = None,
+    conf_file: options.ConfFileOption = None,
+    seed: options.SeedOption = 0,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for journals, report and plot.")] = Path(
         "trial"
     ),
 ) -> None:
-    """Run an application under a load once per contestant, each on a fresh cluster, and judge them.
+    """Judge policies on real Spark. Each runs the application under the same load, on a fresh cluster.
 
     What is in the folder from an earlier call with the same options is kept: it goes on where it stopped.
     """
+    from rheostat.cli import apps, results, settings, trial_report, trial_rounds, watching, world
+    from rheostat.cli.contest import Contest
+    from rheostat.cli.running import check_script
+    from rheostat.policies.registry import build
+    from rheostat.workloads import parse_curve
+
     given = settings.read(conf, conf_file)
-    trigger_seconds = run.trigger_of(mode, trigger, given)
+    trigger_seconds = watching.trigger_of(mode, trigger, given)
     if mode == "realtime" and kafka is None:
         raise UserError("--mode realtime needs --kafka HOST:PORT; start a broker with `rheostat kafka up`")
     if not 0 <= warm_up <= MOST_WARM_UP_SECONDS:
@@ -85,26 +83,26 @@ def _trial(
         node=world.node_kind(node),
         mode=mode,
         trigger_seconds=trigger_seconds,
-        period_seconds=run.positive("--period", period, least=0.5),
-        cooldown_seconds=run.positive("--cooldown", cooldown, least=0.0),
+        period_seconds=watching.positive("--period", period, least=0.5),
+        cooldown_seconds=watching.positive("--cooldown", cooldown, least=0.0),
         warm_up_seconds=warm_up,
         partitions=partitions,
         kafka=kafka,
         settings=given,
     )
     parse_curve(contest.load)
-    tried = _named(policies)
+    tried = trial_rounds.named(policies)
     if not tried:
         raise UserError("--policies names none; see `rheostat policies`")
-    names = list(dict.fromkeys([*tried, REFERENCE, *_named(peers)]))
+    names = list(dict.fromkeys([*tried, REFERENCE, *trial_rounds.named(peers)]))
     for name in names:
-        if name not in PEERS:
+        if name not in options.PEERS:
             build(name)
-    _prepare(out, contest)
-    with run.interruptible() as ending:
-        for place, (number, one) in enumerate(_schedule(names, repeat), 1):
-            _run(contest, one, number, out, f"{place} of {len(names) * repeat}")
-    if found := _results(out, names):
+    trial_rounds.prepare(out, contest)
+    with watching.interruptible() as ending:
+        for place, (number, one) in enumerate(trial_rounds.schedule(names, repeat), 1):
+            trial_rounds.run(contest, one, number, out, f"{place} of {len(names) * repeat}")
+    if found := trial_rounds.read(out, names):
         report = trial_report.make(contest, tried, found)
         plots = results.draw(report.title, report.series, out, "trial") if report.series else []
         (out / "trial.md").write_text(report.markdown([plot.name for plot in plots[:1]]))
@@ -113,55 +111,3 @@ def _trial(
             f"\nreport: {out / 'trial.md'}; plot, results and journals beside it", soft_wrap=True
         )
     raise typer.Exit(ending.code)
-
-
-def _named(text: str) -> list[str]:
-    return [name.strip() for name in split_top(text) if name.strip()]
-
-
-def _schedule(names: list[str], repeat: int) -> Iterator[tuple[int, Contestant]]:
-    """Every contestant once per round; every second round in reverse, so that no place is an advantage."""
-    for number in range(1, repeat + 1):
-        for name in names if number % 2 else reversed(names):
-            yield number, contestant(name)
-
-
-def _prepare(out: Path, contest: Contest) -> None:
-    """A folder of this very contest, or a new one."""
-    results.make_folder(out)
-    about = out / ABOUT
-    if about.exists():
-        if about.read_text() != contest.json():
-            raise UserError(f"{out} holds a trial with other options: choose another folder with --out")
-    elif any(out.iterdir()):
-        raise UserError(f"{out} is not empty and holds no trial: choose another folder with --out")
-    else:
-        about.write_text(contest.json())
-
-
-def _run(contest: Contest, one: Contestant, number: int, out: Path, place: str) -> None:
-    """Run a contestant, unless that was done: a run that failed is a result, too."""
-    folder = out / one.folder / str(number)
-    if (folder / RESULT).exists():
-        return
-    shutil.rmtree(folder, ignore_errors=True)
-    with console.err.status("") as status:
-        result = run_one(
-            contest, one, number, folder, lambda text: status.update(f"{place}: {one.name}: {text}")
-        )
-    if result.refused and not any(out.glob(f"*/*/{RESULT}")):  # the first: it is the options that are wrong
-        shutil.rmtree(out / one.folder, ignore_errors=True)
-        (out / ABOUT).unlink()
-        raise UserError(result.failure)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / RESULT).write_bytes(result.json())
-    shutil.rmtree(folder / "checkpoint", ignore_errors=True)
-    again = f"; delete {folder} to try it again" if result.failure else ""
-    console.out.print(f"{place:>9}  {one.name:<24} {result.line()}{again}", soft_wrap=True)
-
-
-def _results(out: Path, names: list[str]) -> list[Result]:
-    """All that lies in the folder, those that were asked for first."""
-    found = [read_result(path) for path in sorted(out.glob(f"*/*/{RESULT}"))]
-    order = {name: place for place, name in enumerate(names)}
-    return sorted(found, key=lambda one: (order.get(one.contestant, len(order)), one.contestant, one.number))

@@ -1,10 +1,7 @@
-"""The options that `simulate` and `compare` share: what runs, where, and under which load."""
+"""What `simulate` and `compare` share: what runs, where, and under which load, as the options say it."""
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Annotated
-
-import typer
 
 from rheostat.analyze.profiles import Overhead
 from rheostat.analyze.rates import demand, nominal_mix
@@ -17,6 +14,7 @@ from rheostat.model.errors import UserError, nearest
 from rheostat.model.topology import Topology
 from rheostat.model.topology_file import find_topology
 from rheostat.policies.base import Policy
+from rheostat.policies.foreign import first_configuration
 from rheostat.workloads import parse_curve, sample
 
 MAX_STEPS = 700_000  # a week of seconds
@@ -40,26 +38,6 @@ LIMITS = {
     "queue_rows": (1.0, 1e15),
     "state_bytes_per_second": (1.0, 1e15),
 }
-
-TopologyOption = Annotated[
-    str,
-    typer.Option("--topology", "-t", help="A topology file, or the name of one that comes with Rheostat."),
-]
-CurveOption = Annotated[str, typer.Option("--curve", "-c", help="A load curve, see `rheostat load list`.")]
-ModeOption = Annotated[str, typer.Option("--mode", "-m", help="pipelined, staged or storm.")]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of all noise and chance.")]
-NodeOption = Annotated[
-    str,
-    typer.Option(
-        "--node",
-        help="What a node is, such as cores=4,slots=4; also executors, memory_mb, startup_seconds.",
-    ),
-]
-NodesOption = Annotated[str, typer.Option("--nodes", help="MIN:MAX nodes.")]
-SetOption = Annotated[
-    list[str] | None, typer.Option("--set", help="Another setting of the simulated world, such as noise=0.1.")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 _FREE = {f.name for f in dataclasses.fields(Settings)} - {
     "mode",
@@ -125,7 +103,7 @@ def check_start(scene: Scenario, policies: Mapping[str, Policy]) -> None:
             raise UserError(
                 f"policy {spec!r}: period_seconds must be at least the step of the simulation, {step:g} s"
             )
-        Simulator(scene.topology, scene.load, policy.initial(scene.start()), scene.settings)
+        Simulator(scene.topology, scene.load, first_configuration(policy, scene.start()), scene.settings)
 
 
 def node_kind(text: str) -> NodeKind:

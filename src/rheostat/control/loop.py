@@ -12,6 +12,7 @@ from rheostat.model.decision import Outcome, Plan, Proposal, Status
 from rheostat.model.errors import RheostatError, UserError
 from rheostat.model.observation import Observation
 from rheostat.policies.base import Memory, Policy, Situation, hold
+from rheostat.policies.foreign import FAILURES, ask, failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +84,10 @@ class Loop:
     def _ask(self, situation: Situation) -> Proposal:
         """Ask the policy; one that fails holds, keeps its memory and is asked again in the next turn."""
         try:
-            proposal, self.memory = self.policy.decide(situation, self.memory)
-        except Exception as error:  # a policy may be anybody's code, and the application must outlive it
-            failure = f"policy {self.policy.info.name!r} failed: {type(error).__name__}: {_line(error)}"
-            return replace(hold(situation, f"hold: {failure}"), alert=failure)
+            proposal, self.memory = ask(self.policy, situation, self.memory)
+        except FAILURES as error:  # the application must outlive it
+            alert = f"policy {self.policy.info.name!r} failed: {failure(error)}"
+            return replace(hold(situation, f"hold: {alert}"), alert=alert)
         return proposal
 
     def _apply(self, plan: Plan) -> Outcome:

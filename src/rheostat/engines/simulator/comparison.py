@@ -16,6 +16,7 @@ from rheostat.model.configuration import Bounds, Configuration
 from rheostat.model.decision import Status
 from rheostat.model.topology import Topology
 from rheostat.policies.base import Policy, Start
+from rheostat.policies.foreign import first_configuration
 
 Progress = Callable[[float], None]  # told the part that is done
 
@@ -63,7 +64,7 @@ def run_policy(
     """Run one policy over the whole load and judge it."""
     start = scenario.start()
     simulator = Simulator(
-        scenario.topology, scenario.load, initial or policy.initial(start), scenario.settings
+        scenario.topology, scenario.load, initial or first_configuration(policy, start), scenario.settings
     )
     loop = Loop(simulator, simulator, policy, scenario.bounds, scenario.guards, scenario.settings.seed)
     counts = {name: [float(count)] for name, count in simulator.configuration.parallelism.items()}
