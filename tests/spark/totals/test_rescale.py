@@ -11,11 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from rheostat.infrastructure.local import LocalProvider
-from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
 from tests.spark.shared import Shared
-from tests.spark.support import KEYS, application, observe_batches, plan
+from tests.spark.support import KEYS, observe_batches, plan
 
 
 @pytest.mark.parametrize(("before", "count"), [(2, 4), (2, 1)])
@@ -59,19 +57,3 @@ def test_a_driver_killed_while_it_rewrites_state_resumes_as_it_was(totals: Share
 def _partitions(entry: Path) -> int:
     lines = entry.read_text().splitlines()
     return int(json.loads(lines[1])["conf"]["spark.sql.shuffle.partitions"]) if len(lines) > 1 else 0
-
-
-def test_a_deduplication_in_real_time_mode_is_rescaled(cluster: LocalProvider, tmp_path: Path) -> None:
-    start = {"in": 1, "key": 1, "total": 1}
-    kind = NodeKind(cores=1.0, slots=4, memory_mb=1024.0)
-    arguments = ("100", "realtime", "distinct")
-    with application(
-        cluster, tmp_path, "totals", *arguments, parallelism=start, mode="realtime", kind=kind
-    ) as engine:
-        observe_batches(engine, 1)
-        outcome = engine.apply(plan(engine, total=2))
-        assert outcome.status is Status.APPLIED, outcome.reason
-        seen = observe_batches(engine, 1)
-        assert seen.operators["total"].parallelism == 2
-        assert seen.application.state_rows == KEYS
-        assert engine.monitor.rows["total"] == KEYS  # no key came through twice
