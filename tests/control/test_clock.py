@@ -7,6 +7,7 @@ import pytest
 
 from rheostat.control.clock import SystemClock
 from rheostat.control.loop import Loop
+from rheostat.model.decision import Proposal
 from rheostat.policies.base import Memory, Situation
 from tests.control.fakes import FakeClock, FakeEngine, OneMore
 
@@ -40,7 +41,7 @@ def test_the_loop_tells_a_policy_when_its_run_began() -> None:
     asked: list[Situation] = []
 
     class Listens(OneMore):
-        def propose(self, situation: Situation, memory: Memory):  # type: ignore[no-untyped-def]
+        def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
             asked.append(situation)
             return super().propose(situation, memory)
 
