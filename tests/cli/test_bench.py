@@ -140,6 +140,10 @@ def test_a_platform_file_that_makes_no_sense_is_refused(tmp_path: Path) -> None:
         ),
         (("app", "ddos", "--from", "1", "--to", "10", "--step", "inf"), "--step above 0"),
         (("app", "no.py", "--from", "1", "--to", "10", "--step", "1"), "there is no such script"),
+        (
+            ("app", "ddos", "--from", "1", "--to", "10", "--step", "1", "--kafka", "127.0.0.1:1"),
+            "no Kafka broker answers at 127.0.0.1:1",
+        ),
         (("platform", "--seconds", "1"), "--seconds must be at least 10"),
         (("platform", "--cores", "0"), "--cores must be at least"),
     ],

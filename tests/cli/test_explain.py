@@ -1,5 +1,7 @@
 import json
+import sqlite3
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -162,3 +164,17 @@ def test_programs_get_the_whole_decision(capsys: pytest.CaptureFixture[str]) -> 
     assert told["causes"][0]["holds"] is True
     assert told["expected"] == {"highest utilisation": 0.4}
     assert [line["number"] for line in told["next"]] == [11, 12, 13]
+
+
+def test_an_edited_turn_that_names_other_operators_is_told_as_far_as_it_goes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write(Path("j.sqlite"), turns(12))
+    with closing(sqlite3.connect("j.sqlite")) as db:
+        (text,) = db.execute("SELECT turn FROM details WHERE number = 10").fetchone()
+        turn = json.loads(text)
+        turn["evaluation"]["operators"]["other"] = turn["evaluation"]["operators"].pop("split")
+        db.execute("UPDATE details SET turn = ? WHERE number = 10", (json.dumps(turn),))
+        db.commit()
+    other = next(line for line in explain(capsys, "10").splitlines() if line.startswith("  other "))
+    assert other.split()[:2] == ["other", "-"]

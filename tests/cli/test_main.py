@@ -107,6 +107,33 @@ def test_a_full_disk_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
     assert done.stderr == "rheostat: cannot write the output: No space left on device\n"
 
 
+@pytest.mark.parametrize("command", ["load list", "policies", "--help", "policies --json"])
+def test_a_closed_output_is_one_line_and_exit_code_1(command: str, tmp_path: Path) -> None:
+    done = process(f"rheostat {command} >&-", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == "rheostat: cannot write the output: standard output is closed\n"
+
+
+def test_a_disk_that_fills_up_leaves_no_part_of_a_file(tmp_path: Path) -> None:
+    write = "rheostat load write sine:duration=2h --out sine.csv"
+    assert process(write, tmp_path).returncode == 0
+    before = (tmp_path / "sine.csv").read_bytes()
+    done = process(f"trap '' XFSZ; ulimit -f 8; {write} --step 0.5", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "rheostat: sine.csv: cannot be written: File too large\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["sine.csv"]
+    assert (tmp_path / "sine.csv").read_bytes() == before
+
+
+def test_a_nonsense_backend_of_matplotlib_is_nobodys_business(tmp_path: Path) -> None:
+    for command in (
+        "load show sine --out sine.png",
+        "compare -t wordcount -c constant:rate=9:duration=5m -p static",
+    ):
+        done = process(f"rheostat {command}", tmp_path, MPLBACKEND="nonsense")
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_terminal_that_knows_ascii_only_gets_question_marks(tmp_path: Path) -> None:
     done = process("rheostat topology wordcount", tmp_path, PYTHONIOENCODING="ascii")
     assert done.returncode == 0

@@ -162,3 +162,17 @@ def test_a_pipe_gets_json_and_nothing_else(tmp_path: Path) -> None:
     done = process(line, tmp_path, FORCE_COLOR="1", NO_COLOR="1")
     assert (done.returncode, "\x1b" in done.stdout) == (0, False)
     assert json.loads(done.stdout)["policy"] == "static"
+
+
+@pytest.mark.parametrize("mode", ["pipelined", "staged", "storm"])
+def test_rows_that_cost_as_good_as_nothing_need_one_node(
+    mode: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("tiny.yaml").write_text(
+        "name: tiny\noperators:\n"
+        "- {name: a, cost: 5.0e-324, selectivity: 1.0e+6, children: {b: 1}}\n"
+        "- {name: b, cost: 5.0e-324}\n"  # 1e15 rows/s
+    )
+    options = ("-t", "tiny.yaml", "-c", "constant:rate=1e9:duration=5m", "-p", "static", "-m", mode)
+    assert call("simulate", *options, "--node", "slots=4", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["measures"]["node_seconds_to_oracle"] == 1

@@ -178,6 +178,8 @@ def test_no_secret_is_kept() -> None:
         (("-p", "ds2", "-c", "sine:lead=5"), "lead is given twice"),
         (("-p", "ds2", "--nodes", "4:1"), "--nodes"),
         (("-p", "ds2", "--trigger", "0"), "--trigger"),
+        (("-p", "ds2", "--kafka", "127.0.0.1:1"), "no Kafka broker answers at 127.0.0.1:1"),
+        (("-p", "ds2", "--kafka", "nonsense"), "no Kafka broker answers at nonsense"),
         (("-p", "ds2", "-c", "wave"), "wave"),
         (("-p", "ds2", "-a", "wordcont"), "wordcount"),
         (("-p", "ds2", "-a", "none.py"), "there is no such script"),

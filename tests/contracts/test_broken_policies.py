@@ -120,3 +120,22 @@ def test_a_policy_that_fails_to_decide_holds_and_the_run_goes_on(
     assert call(*SIMULATE, "--json") == 0
     decisions = json.loads(capsys.readouterr().out)["decisions"]
     assert decisions and all(why in one["alert"] and one["status"] == "unchanged" for one in decisions)
+
+
+def test_a_policys_words_do_not_reach_the_terminal_as_commands(
+    foreign: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    foreign.write_text(
+        f"{BEGIN}from dataclasses import replace\n"
+        "class Foreign(Policy):\n"
+        "    'It is \\x1b[31mred.'\n"
+        "    info = Info('foreign', 'all\\x1b[31m', 'kind\\x9b', 'source\\x1b]0;x\\x07')\n"
+        "    def propose(self, situation, memory):\n"
+        "        held = hold(situation, 'why \\x1b[31m')\n"
+        "        return replace(held, alert='beware \\x1b[31m'), memory\n"
+    )
+    for command in (SIMULATE, ("policies",), ("policies", "foreign")):
+        assert call(*command) == 0
+        told = capsys.readouterr()
+        assert told.err == ""
+        assert "?" in told.out and not {"\x1b", "\x07", "\x9b"} & set(told.out)

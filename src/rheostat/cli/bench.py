@@ -105,7 +105,7 @@ def _bench_app(
     """
     from rheostat.analyze.levels import load_containers
     from rheostat.cli import apps, bench_app, settings, watching, world
-    from rheostat.cli.running import Order, check_script
+    from rheostat.cli.running import Order, check_broker, check_script
     from rheostat.model.secrets import without_secrets
     from rheostat.policies.discovery import Discovery
 
@@ -114,6 +114,8 @@ def _bench_app(
     asked = bench_app.levels(first, last, step)
     every = watching.positive("--period", period, least=0.5)
     held = watching.positive("--hold", hold, least=(bench_app.LOOKS + 1) * every)  # none is taken at its end
+    if kafka is not None:
+        check_broker(kafka)
     containers = load_containers(platform) if platform else "slot+node"
     name, script = Path(app).stem, apps.find(app)
     check_script(script)

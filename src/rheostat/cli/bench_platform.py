@@ -6,11 +6,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rheostat.analyze.levels import CapacityDocument, PlatformDocument
-from rheostat.cli import apps, console, watching
+from rheostat.cli import apps, console, figures, watching
 from rheostat.cli.running import Order, started
 from rheostat.engines.spark.batches import Batch
 from rheostat.model.configuration import Bounds, NodeKind
-from rheostat.model.errors import FileError, RheostatError
+from rheostat.model.errors import RheostatError
+from rheostat.model.files import replacing
 from rheostat.model.topology_file import find_topology
 from rheostat.policies.registry import build
 
@@ -157,11 +158,7 @@ def show(asked: Sequence[Question], capacity: dict[Setup, float]) -> None:
 
 def draw(asked: Sequence[Question], capacity: dict[Setup, float], out: Path) -> Path:
     """Draw a bar per arrangement."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
+    plt = figures.pyplot()
     figure, axes = plt.subplots(1, len(asked), figsize=(11, 3.6), sharey=True)
     for axis, question in zip(axes, asked, strict=True):
         labels = [f"{question.number(setup)}\n({setup.text})" for setup in question.setups]
@@ -172,9 +169,8 @@ def draw(asked: Sequence[Question], capacity: dict[Setup, float], out: Path) -> 
     figure.suptitle("What containers on one node are worth (executors-slots-tasks)", x=0.01, ha="left")
     figure.tight_layout()
     try:
-        figure.savefig(out / "platform.png", dpi=110)
-    except OSError as error:
-        raise FileError(f"{out}: cannot write the plot: {error.strerror or error}") from None
+        with replacing(out / "platform.png") as fresh:
+            figure.savefig(fresh, dpi=110)
     finally:
         plt.close(figure)
     return out / "platform.png"

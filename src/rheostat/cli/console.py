@@ -7,10 +7,27 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
+
+
+# What a terminal obeys instead of showing it: control characters, and marks that reorder text.
+_OBEYED = dict.fromkeys(
+    [*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "?"
+) | {ord(kept): kept for kept in "\n\t"}
+
+
+def harmless(text: str) -> str:
+    r"""A text that a terminal only shows.
+
+    >>> harmless("red \x1b[31m\x9b31m\n")
+    'red ?[31m?31m\n'
+    """
+    return text.translate(_OBEYED)
 
 
 class _Console(Console):
@@ -18,6 +35,18 @@ class _Console(Console):
 
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False)
+
+    def render_str(self, text: str, **how: Any) -> "Text":
+        """Replace what a terminal would obey before it is measured."""
+        return super().render_str(harmless(text), **how)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Everything that is shown passes here: a policy's words, names and titles among it."""
+        for segment in super().render(renderable, options):
+            if segment.control:  # Rich's own, such as moving the cursor
+                yield segment
+            else:
+                yield Segment(harmless(segment.text), segment.style)
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError  # main decides what that means, for every command alike

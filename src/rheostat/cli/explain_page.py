@@ -125,9 +125,10 @@ def _operators(turn: Turn) -> Table:
     table = console.table("", *columns)
     table.title = None
     for name, judged in turn.evaluation.operators.items():
+        seen = turn.observation.operators.get(name)  # absent where somebody edited the journal
         table.add_row(
             f"  {prose.plain(name)}",
-            str(turn.observation.operators[name].parallelism),
+            str(seen.parallelism) if seen else "-",
             console.number(judged.demand),
             console.number(judged.capacity),
             console.number(judged.utilisation, "%"),

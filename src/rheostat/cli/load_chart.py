@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from rheostat.cli import figures
 from rheostat.cli.chart import FloatArray, span, time_ticks
-from rheostat.model.errors import FileError
+from rheostat.model.files import replacing
 from rheostat.workloads import Curve, sample
 
 MAX_SAMPLES = 700_000  # a week of seconds
@@ -48,7 +49,7 @@ def thinned(times: FloatArray, rates: FloatArray) -> dict[str, Any]:
 
 def draw(title: str, times: FloatArray, rates: FloatArray, out: Path) -> None:
     """Draw a curve to a file."""
-    from matplotlib import rc_context
+    rc_context = figures.matplotlib().rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import FixedLocator, FuncFormatter
@@ -65,8 +66,6 @@ def draw(title: str, times: FloatArray, rates: FloatArray, out: Path) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)
-    try:
-        with rc_context({"svg.hashsalt": "rheostat"}):
-            figure.savefig(out, dpi=150, metadata={"Date": None} if out.suffix.lower() == ".svg" else None)
-    except OSError as error:
-        raise FileError(f"{out}: cannot be written: {error.strerror or error}") from None
+    metadata = {"Date": None} if out.suffix.lower() == ".svg" else None
+    with replacing(out) as fresh, rc_context({"svg.hashsalt": "rheostat"}):
+        figure.savefig(fresh, dpi=150, metadata=metadata)

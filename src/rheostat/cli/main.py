@@ -64,6 +64,9 @@ def application() -> typer.Typer:
 
 def run(arguments: list[str] | None = None) -> None:
     """Run the command line: a user's mistake is one line on stderr and exit code 2, never a traceback."""
+    if sys.stdout is None:  # what is opened next would get its number, and the output
+        console.fail("cannot write the output: standard output is closed")
+        sys.exit(1)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # an old terminal gets question marks
     try:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from rheostat.analyze.judging import Measures, Series
-from rheostat.cli import console
+from rheostat.cli import console, figures
 from rheostat.engines.simulator.comparison import Run
 from rheostat.model.errors import FileError
+from rheostat.model.files import replacing
 
 POINTS = 1500  # drawn per line
 
@@ -55,11 +56,7 @@ def measures_json(measures: Measures) -> dict[str, Any]:
 
 def draw(title: str, runs: Mapping[str, Series], folder: Path, name: str) -> list[Path]:
     """Draw load, throughput, lag, instances and nodes over time, as PNG and SVG."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
+    mpl, plt = figures.matplotlib(), figures.pyplot()
     figure, axes = plt.subplots(4, 1, figsize=(11, 11), sharex=True, height_ratios=[1.4, 1, 1, 1])
     colours = mpl.color_sequences["tab10"]
     for number, (policy, series) in enumerate(runs.items()):
@@ -103,9 +100,8 @@ def draw(title: str, runs: Mapping[str, Series], folder: Path, name: str) -> lis
     paths = [folder / f"{name}.png", folder / f"{name}.svg"]
     try:
         for path in paths:
-            figure.savefig(path, dpi=110)
-    except OSError as error:
-        raise FileError(f"{folder}: cannot write the plot: {error.strerror or error}") from None
+            with replacing(path) as fresh:
+                figure.savefig(fresh, dpi=110)
     finally:
         plt.close(figure)
     return paths

@@ -273,9 +273,14 @@ def _check_listens(what: str, url: str, otherwise: str = "") -> None:
     raise UserError(f"no {what} answers at {url}: {why}{otherwise}")
 
 
+def check_broker(servers: str) -> None:
+    """Refuse a Kafka broker that is not there."""
+    _check_listens("Kafka broker", servers, "; start one with `rheostat kafka up`")
+
+
 def _with_kafka(order: Order, servers: str, say: Callable[[str], None]) -> Order:
     """Check that the broker answers, and give Spark its connector, unless the user brings one."""
-    _check_listens("Kafka broker", servers, "; start one with `rheostat kafka up`")
+    check_broker(servers)
     given = order.settings
     if "spark.jars.packages" in given:
         return order

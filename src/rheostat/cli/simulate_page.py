@@ -10,7 +10,7 @@ from rheostat.cli import console
 from rheostat.control.loop import Turn
 from rheostat.engines.simulator.comparison import Run
 from rheostat.model.decision import Status
-from rheostat.model.errors import FileError
+from rheostat.model.files import replacing
 
 SHOWN = 8  # decisions in the terminal
 
@@ -57,11 +57,8 @@ def write_series(path: Path, run: Run) -> None:
     """Write what happened in each step."""
     s = run.series
     times = np.arange(1, len(s.nodes) + 1) * s.step_seconds
-    try:
-        with path.open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(["time", "load", "throughput", "lag_seconds", "nodes", "instances"])
-            columns = (times, s.load, s.throughput, s.lag, s.nodes, s.instances)
-            writer.writerows(zip(*(np.round(column, 3).tolist() for column in columns), strict=True))
-    except OSError as error:
-        raise FileError(f"{path}: cannot be written: {error.strerror or error}") from None
+    with replacing(path) as fresh, fresh.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["time", "load", "throughput", "lag_seconds", "nodes", "instances"])
+        columns = (times, s.load, s.throughput, s.lag, s.nodes, s.instances)
+        writer.writerows(zip(*(np.round(column, 3).tolist() for column in columns), strict=True))

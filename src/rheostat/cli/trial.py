@@ -62,7 +62,8 @@ def _trial(
     """
     from rheostat.cli import apps, results, settings, trial_report, trial_rounds, watching, world
     from rheostat.cli.contest import Contest
-    from rheostat.cli.running import check_script
+    from rheostat.cli.running import check_broker, check_script
+    from rheostat.model.files import write_whole
     from rheostat.policies.registry import build
     from rheostat.workloads import parse_curve
 
@@ -72,6 +73,8 @@ def _trial(
         raise UserError("--mode realtime needs --kafka HOST:PORT; start a broker with `rheostat kafka up`")
     if not 0 <= warm_up <= MOST_WARM_UP_SECONDS:
         raise UserError(f"--warm-up must be from 0 to {MOST_WARM_UP_SECONDS} s, not {warm_up:g}")
+    if kafka is not None:
+        check_broker(kafka)
     script = apps.find(app)
     check_script(script)
     contest = Contest(
@@ -105,7 +108,7 @@ def _trial(
     if found := trial_rounds.read(out, names):
         report = trial_report.make(contest, tried, found)
         plots = results.draw(report.title, report.series, out, "trial") if report.series else []
-        (out / "trial.md").write_text(report.markdown([plot.name for plot in plots[:1]]))
+        write_whole(out / "trial.md", report.markdown([plot.name for plot in plots[:1]]).encode())
         report.show()
         console.out.print(
             f"\nreport: {out / 'trial.md'}; plot, results and journals beside it", soft_wrap=True

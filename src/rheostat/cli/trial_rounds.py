@@ -8,6 +8,7 @@ from rheostat.cli import console, results
 from rheostat.cli.contest import Contest, Contestant, Result, contestant, read_result
 from rheostat.cli.contest_run import run_one
 from rheostat.model.errors import UserError
+from rheostat.model.files import write_whole
 from rheostat.policies.registry import split_top
 
 RESULT, ABOUT = "result.json", "contest.json"
@@ -35,7 +36,7 @@ def prepare(out: Path, contest: Contest) -> None:
     elif any(out.iterdir()):
         raise UserError(f"{out} is not empty and holds no trial: choose another folder with --out")
     else:
-        about.write_text(contest.json())
+        write_whole(about, contest.json().encode())
 
 
 def run(contest: Contest, one: Contestant, number: int, out: Path, place: str) -> None:
@@ -53,7 +54,7 @@ def run(contest: Contest, one: Contestant, number: int, out: Path, place: str) -
         (out / ABOUT).unlink()
         raise UserError(result.failure)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / RESULT).write_bytes(result.json())
+    write_whole(folder / RESULT, result.json())
     shutil.rmtree(folder / "checkpoint", ignore_errors=True)
     again = f"; delete {folder} to try it again" if result.failure else ""
     console.out.print(f"{place:>9}  {one.name:<24} {result.line()}{again}", soft_wrap=True)

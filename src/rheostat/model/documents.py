@@ -9,6 +9,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rheostat.model.errors import FileError, nearest
+from rheostat.model.files import write_whole
 
 MAX_BYTES = 10 * 1024 * 1024
 MAX_DEPTH = 100
@@ -43,12 +44,7 @@ def write_document(path: Path, document: Document) -> None:
     text = yaml.safe_dump(
         document.model_dump(mode="json"), sort_keys=False, default_flow_style=None, width=110
     )
-    fresh = path.with_name(f".{path.name}.new")
-    try:
-        fresh.write_text(text)
-        fresh.replace(path)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be written: {error.strerror or error}") from None
+    write_whole(path, text.encode())
 
 
 def parse(kind: type[T], content: dict[str, Any], path: Path) -> T:

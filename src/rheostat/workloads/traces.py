@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from rheostat.model.errors import FileError, UserError
+from rheostat.model.files import write_whole
 from rheostat.workloads.curve import Curve, FloatArray, sample
 
 MAX_BYTES = 10 * 1024 * 1024
@@ -80,10 +81,7 @@ def write_trace(curve: Curve, path: Path, step_seconds: float = 1.0, seed: int =
     if len(data) > MAX_BYTES:
         needed = step_seconds * math.ceil(len(data) / MAX_BYTES)
         raise UserError(f"{path}: would be larger than 10 MB; give a longer step, such as --step {needed:g}")
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be written: {error.strerror or error}") from None
+    write_whole(path, data)
     return times.size
 
 

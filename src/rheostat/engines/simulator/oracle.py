@@ -1,5 +1,7 @@
 """The oracle: how few nodes could have served a load, had the future been known."""
 
+import math
+
 import numpy as np
 from scipy.ndimage import maximum_filter1d, uniform_filter1d
 
@@ -40,9 +42,9 @@ def highest_load(topology: Topology, nodes: int, settings: Settings) -> float:
     per_row = visits(topology)
     costs = {o.name: per_row[o.name] * o.cost_seconds for o in topology.operators}
     total = sum(costs.values())
-    if total <= 0:
-        return float("inf")
-    limit = nodes * room / total
+    limit = nodes * room / total if total > 0 else math.inf
+    if math.isinf(limit):  # rows that cost nothing, or as good as nothing
+        return limit
     core = min(1.0, room)
     most = [o.max_parallelism * core / costs[o.name] for o in topology.operators if costs[o.name] > 0]
     limit = min([limit, *most])

@@ -1,0 +1,39 @@
+"""Files of results: whole or not there, whatever the disk does."""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rheostat.model.errors import FileError
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A new file to write, which takes the place of `path` once it is complete and goes if that fails.
+
+    What is no ordinary file, such as /dev/stdout, is written as it is.
+    """
+    fresh = None
+    try:
+        if path.exists() and not path.is_file():
+            yield path
+            return
+        target = path.resolve()  # a link keeps pointing to it
+        if target.exists() and not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        fresh = target.with_name(f".{os.getpid()}-{target.name}")  # its ending may say the format
+        yield fresh
+        fresh.replace(target)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written: {error.strerror or error}") from None
+    finally:
+        if fresh is not None:
+            fresh.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file; a reader sees the old one or the new one, never a part."""
+    with replacing(path) as fresh:
+        fresh.write_bytes(content)

@@ -1,0 +1,43 @@
+"""Spark's settings on the command line."""
+
+from pathlib import Path
+
+import pytest
+
+from rheostat.cli import settings
+from tests.cli.commands import refused_at_once
+
+COMMANDS = (
+    ("run", "demo"),
+    ("trial", "-a", "wordcount", "-c", "sine", "-p", "ds2"),
+    ("bench", "app", "linear", "--from", "20", "--to", "40", "--step", "20"),
+    ("cluster",),
+)
+SECRETS = (
+    "spark.authenticate.secret",
+    "spark.ssl.keyPassword",
+    "spark.hadoop.fs.s3a.access.key",
+    "spark.rheostat.kafka.sasl.jaas.config",
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("key", SECRETS)
+def test_a_secret_on_the_command_line_is_refused(
+    command: tuple[str, ...],
+    key: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = refused_at_once(capsys, monkeypatch, tmp_path, *command, "--conf", f"{key}=hunter2")
+    assert f"--conf {key}: " in told and "--conf-file" in told
+    assert "hunter2" not in told
+
+
+def test_a_secret_in_a_file_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "spark.conf"
+    file.touch(mode=0o600)
+    file.write_text("spark.authenticate.secret hunter2\n")
+    given = settings.read(["spark.authenticate=true"], file)
+    assert given == {"spark.authenticate.secret": "hunter2", "spark.authenticate": "true"}

@@ -1,0 +1,48 @@
+"""The live view shows the words of policies and operators; a terminal must not obey them."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+from rich.text import Text
+
+from rheostat.cli import console
+from rheostat.cli.view import View
+from rheostat.model.configuration import Configuration, NodeKind
+from tests.cli.journals import turns
+
+ESCAPE = "\x1b]0;owned\x07\x1b[2J\x9b2J"
+
+
+def shown(what: Any) -> str:
+    with console.out.capture() as captured:
+        console.out.print(what)
+    return captured.get()
+
+
+def test_the_live_view_shows_no_control_characters() -> None:
+    turn = turns(10)[-1]
+    plan = replace(turn.plan, reason=f"why {ESCAPE}", alert=f"beware {ESCAPE}")
+    engine: Any = SimpleNamespace(
+        configuration=Configuration({f"split{ESCAPE}": 2}, 1, 1),
+        kinds=(NodeKind(),),
+        doing=f"nodes {ESCAPE}",
+    )
+    view = View(f"app {ESCAPE}", engine)
+    view.add(replace(turn, plan=plan))
+    text = shown(view)
+    assert "why ?]0;owned??[2J?2J" in " ".join(text.split())
+    assert not {"\x1b", "\x07", "\x9b"} & set(text)
+
+
+def test_what_is_replaced_counts_for_the_width_of_a_table() -> None:
+    table = console.table("", "name", "number")
+    table.add_row(f"a{ESCAPE}", "1")
+    table.add_row("b", "2")
+    first, second = shown(table).splitlines()[-2:]
+    assert len(first.rstrip()) == len(second.rstrip())
+
+
+def test_words_that_are_text_already_are_made_harmless_too() -> None:
+    assert shown(Text("x\x1b[2J\x9b2J", "bold")).strip() == "x?[2J?2J"
+    assert shown("a\ttab and a\nline").split() == ["a", "tab", "and", "a", "line"]
