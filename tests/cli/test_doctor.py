@@ -17,6 +17,7 @@ def doctor(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[object, s
     return ended.value.code, capsys.readouterr().out
 
 
+@pytest.mark.jvm
 def test_a_machine_with_everything_is_fine(capsys: pytest.CaptureFixture[str]) -> None:
     code, said = doctor(capsys)
     assert code == 0
@@ -69,6 +70,7 @@ def test_spark_home_is_preferred_to_the_package(monkeypatch: pytest.MonkeyPatch,
     assert spark_home() == tmp_path
 
 
+@pytest.mark.jvm
 def test_without_control_groups_it_only_notes_what_is_lost(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -80,6 +82,7 @@ def test_without_control_groups_it_only_notes_what_is_lost(
     assert "nodes get no CPU quota" in said
 
 
+@pytest.mark.jvm
 def test_kafka_archives_that_are_not_cached_are_only_noted(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -18,6 +18,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         left.stop()
 
 
+@pytest.mark.jvm
 def test_up_status_topics_and_down(folder: Path) -> None:
     port = kafka.free_port()
     servers = f"127.0.0.1:{port}"
@@ -68,6 +69,7 @@ def test_topics_of_a_broker_that_is_not_there(capsys: pytest.CaptureFixture[str]
     assert "write HOST:PORT" in refused(capsys, "kafka", "topics", "--servers", "localhost")
 
 
+@pytest.mark.jvm
 def test_fetch_says_where_the_archives_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("kafka", "fetch") == 0
     lines = capsys.readouterr().out.splitlines()

@@ -17,6 +17,7 @@ resolve(Bundle("small", ("org.slf4j:slf4j-api:1.7.36",), False, ""), print)
 """
 
 
+@pytest.mark.jvm
 def test_the_connector_is_four_archives() -> None:
     assert [path.name for path in kafka.connector_jars()] == [
         "commons-pool2-2.12.1.jar",
@@ -26,6 +27,7 @@ def test_the_connector_is_four_archives() -> None:
     ]
 
 
+@pytest.mark.jvm
 def test_of_two_who_need_it_at_once_one_fetches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     both = [
@@ -50,6 +52,7 @@ def test_archives_put_there_by_hand_are_used_without_java(
     assert maven.resolve(SMALL) == (SMALL.folder / "by-hand.jar",)
 
 
+@pytest.mark.jvm
 def test_what_cannot_be_fetched_is_named_with_the_ways_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

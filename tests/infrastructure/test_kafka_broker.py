@@ -79,6 +79,7 @@ def test_it_listens_on_loopback_only(broker: kafka.Broker) -> None:
     assert {ip.removeprefix("::ffff:") for ip in listening} == {"127.0.0.1"}
 
 
+@pytest.mark.jvm
 def test_its_topics_and_its_port_outlive_a_stop_and_a_kill(tmp_path: Path) -> None:
     tmp_path /= "a, b"
     with kafka.running(tmp_path) as first:
@@ -98,6 +99,7 @@ def test_its_topics_and_its_port_outlive_a_stop_and_a_kill(tmp_path: Path) -> No
         assert kafka.attach(tmp_path) is None
 
 
+@pytest.mark.jvm
 def test_it_does_not_outlive_a_killed_parent(tmp_path: Path) -> None:
     command = [sys.executable, "-c", HOLDER, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
@@ -111,6 +113,7 @@ def test_it_does_not_outlive_a_killed_parent(tmp_path: Path) -> None:
             time.sleep(0.05)
 
 
+@pytest.mark.jvm
 def test_a_broker_that_cannot_start_says_why_and_leaves_no_process(tmp_path: Path) -> None:
     with pytest.raises(RheostatError, match=r"cannot format .*process\.roles"):
         kafka.start(tmp_path, settings={"process.roles": "nonsense"})
