@@ -8,9 +8,11 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 from rheostat.infrastructure import kafka
 from rheostat.infrastructure.local import LocalProvider
@@ -30,14 +32,26 @@ ON_SPARK = (TESTS / "apps", TESTS / "chaos", TESTS / "spark")  # all of their te
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with a JVM come first, as they take long; whoever shares an application shares a process."""
+    """Tests with a JVM come first, as they take long."""
     for item in items:
         used = set(getattr(item, "fixturenames", ()))
         if used & {"cluster", "broker"} or any(item.path.is_relative_to(place) for place in ON_SPARK):
             item.add_marker("jvm")
-        shares = (item.path.parent / "conftest.py").exists() and item.path.parent != TESTS
-        item.add_marker(pytest.mark.xdist_group(str(item.path.parent if shares else item.path)))
     items.sort(key=lambda item: item.get_closest_marker("jvm") is None)
+
+
+class ByFolder(LoadScopeScheduling):  # type: ignore[misc] # it has no types
+    """Deals out files, and folders that share an application as a whole."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = Path(nodeid.partition("::")[0])
+        shares = path.parent.name != TESTS.name and (TESTS.parent / path.parent / "conftest.py").exists()
+        return str(path.parent if shares else path)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFolder:
+    return ByFolder(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)

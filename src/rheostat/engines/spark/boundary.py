@@ -16,6 +16,7 @@ from rheostat.engines.spark.limits import LIMITS
 
 PAUSE_SECONDS = 0.5  # to stop within
 MOMENT_SECONDS = 0.03
+SETTLE_SECONDS = 0.3  # until a trigger that had begun shows in the query's status
 
 
 def stop_between_batches(query: StreamingQuery, trigger_seconds: float) -> None:
@@ -25,7 +26,7 @@ def stop_between_batches(query: StreamingQuery, trigger_seconds: float) -> None:
         paused = _is_in_a_pause(query, trigger_seconds)
         if paused or _has_tasks(query):
             _begin_no_other(query)
-            if not paused or _has_tasks(query):  # one that is still planned may be stopped
+            if not paused or not _keeps_waiting(query):
                 with contextlib.suppress(StreamingQueryException):  # it fails by itself meanwhile
                     query.awaitTermination(max(1, int(until - time.monotonic())))
             break
@@ -39,6 +40,19 @@ def _is_in_a_pause(query: StreamingQuery, every: float) -> bool:
         return False
     time.sleep(MOMENT_SECONDS)  # between two batches that follow each other at once it waits as well
     return _waits(query) and (not every or every - time.time() % every > min(PAUSE_SECONDS, every / 4))
+
+
+def _keeps_waiting(query: StreamingQuery) -> bool:
+    """Whether no trigger had begun when the query was told to begin no other.
+
+    One that had may be planning its batch: it has logged its offsets and has no tasks yet.
+    """
+    until = time.monotonic() + SETTLE_SECONDS
+    while time.monotonic() < until:
+        if not _waits(query):
+            return False
+        time.sleep(0.02)
+    return _waits(query)
 
 
 def _waits(query: StreamingQuery) -> bool:
