@@ -9,38 +9,35 @@ from rheostat.engines.spark import boundary
 
 
 class Query:
-    """Waits for its trigger, which may come at any moment; a batch that runs ends by itself when waited for."""
+    """Waits for its next trigger, or has begun one that its status does not show yet."""
 
-    def __init__(self, trigger_comes: str) -> None:
-        self.trigger_comes = trigger_comes
-        self.last = self.active = self.interrupted = False
+    def __init__(self, began: bool) -> None:
+        self.runs = began
+        self.told = self.interrupted = False
         self.isActive = True
         self.looks = 0
 
     @property
     def status(self) -> dict[str, Any]:
-        self.looks += 1
-        if self.trigger_comes == "just before" and self.last and self.looks > self._told_at + 3:
-            self.active = True  # it had looked whether it may begin, and now shows that it did
-        return {"isTriggerActive": self.active, "message": "Waiting for next trigger"}
+        self.looks += self.told
+        return {"isTriggerActive": self.runs and self.looks > 3, "message": "Waiting for next trigger"}
 
     def begin_no_other(self) -> None:
-        self.last, self._told_at = True, self.looks
+        self.told = True
 
     def awaitTermination(self, _timeout: float) -> None:  # noqa: N802
-        self.active = False
+        self.runs = False
 
     def stop(self) -> None:
-        self.interrupted = self.active
+        self.interrupted = self.runs
 
 
-@pytest.mark.parametrize("trigger_comes", ["just before", "later"])
+@pytest.mark.parametrize("began", [True, False])
 def test_a_trigger_that_began_before_the_query_was_told_is_waited_for(
-    trigger_comes: str, monkeypatch: pytest.MonkeyPatch
+    began: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    query = Query(trigger_comes)
+    query = Query(began)
     monkeypatch.setattr(boundary, "_begin_no_other", Query.begin_no_other)
     monkeypatch.setattr(boundary, "_has_tasks", lambda _query: False)  # its batch is still being planned
     boundary.stop_between_batches(cast(StreamingQuery, query), 0.0)
-    assert query.last and not query.interrupted
-    assert query.active is False
+    assert query.told and not query.interrupted
