@@ -90,8 +90,8 @@ def started(
     order: Order, say: Callable[[str], None], on_tick: Callable[[], None] = lambda: None
 ) -> Iterator[Running]:
     """Start everything; on the way out end the application between two batches, then the nodes."""
-    java_version()
     spark_home()
+    java_version()
     check_script(order.script)
     if order.master and not order.resume:
         _check_listens("Spark Master", order.master)
