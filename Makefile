@@ -4,7 +4,8 @@ BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check
 READY := .venv/.ready
 
-PYTEST := $(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder
+# Three processes on two cores: the tests on Spark wait half of their time.
+PYTEST := $(BIN)/pytest -n 3 --dist loadscope --no-loadscope-reorder
 
 .PHONY: demo compare ddos-map check test test-long bench clean java pins
 demo: java
