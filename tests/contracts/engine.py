@@ -35,6 +35,7 @@ class Started:
     span: float  # seconds that make a window worth looking at
     exact: bool  # whether time and costs are virtual, and so exact
     window: Callable[[], Observation]  # a window that is long enough to measure rates
+    longest: Callable[[], float]  # seconds of the longest batch of late
     lost: Callable[[], float]  # rows that entered and never came out, beyond those in flight
 
 
@@ -64,7 +65,9 @@ def test_a_window_states_the_load_and_the_rows_and_cpu_of_every_operator(started
     assert len(window.nodes) == started.engine.configuration.nodes
     # The rate source counts whole seconds, and a window on Spark holds ten seconds of batches or more.
     assert window.application.load["in"] == pytest.approx(LOAD, rel=1e-6 if started.exact else 0.15)
-    assert window.application.throughput == pytest.approx(LOAD, rel=0.05 if started.exact else 0.35)
+    # What ends in a window may have begun before it: the longest batch blurs its beginning and its end.
+    blurred = 0.05 if started.exact else 0.1 + started.longest() / 12.0
+    assert window.application.throughput == pytest.approx(LOAD, rel=blurred)
     rows = window.operators["in"].processed
     assert rows is not None and rows > 0
     assert window.operators["work"].processed == pytest.approx(rows, rel=0.02)

@@ -42,6 +42,16 @@ USELESS = {  # what is wrong: the module, and what is said
         "sys.exit()",
         "cannot be built: SystemExit",
     ),
+    "a default that fails": (
+        f"{BEGIN}from dataclasses import field\n@dataclass(frozen=True)\nclass Foreign(Policy):\n"
+        f"    sizes: tuple = field(default_factory=lambda: 1 / 0){HOLDS}",
+        "cannot be built: ZeroDivisionError",
+    ),
+    "a default that exits": (
+        f"{BEGIN}from dataclasses import field\n@dataclass(frozen=True)\nclass Foreign(Policy):\n"
+        f"    sizes: tuple = field(default_factory=sys.exit){HOLDS}",
+        "cannot be built: SystemExit",
+    ),
     "NaN": (
         f"{BEGIN}@dataclass(frozen=True)\nclass Foreign(Policy):\n"
         f"    period_seconds: float = float('nan'){HOLDS}",

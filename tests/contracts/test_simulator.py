@@ -27,4 +27,4 @@ def started(request: pytest.FixtureRequest) -> Started:
         assert waiting < 30 * LOAD
         return float(record.arrived[record.steps] - record.completed()[-1] - waiting)
 
-    return Started(engine, engine, engine.now(), 60.0, True, window, lost)
+    return Started(engine, engine, engine.now(), 60.0, True, window, lambda: 0.0, lost)

@@ -146,6 +146,12 @@ def test_single_nodes_are_not_added_or_removed_beyond_the_bounds(
     assert plan.placement == Placement()
 
 
+def test_a_run_above_its_limit_may_shrink_towards_it_node_by_node() -> None:
+    seen = situation(now=NOW, nodes=4, model=Storm(), bounds=Bounds(1, 2))
+    plan = check(config(1, 1, 1, nodes=3), seen=seen, placement=Placement(remove=("n4",)))
+    assert (plan.changes, plan.vetoes, plan.target.nodes) == (True, (), 3)
+
+
 def test_a_node_may_be_exchanged_at_the_limit() -> None:
     places = Placement(add=(("small", "local"),), remove=("n1",))
     seen = situation(now=NOW, model=Storm(), bounds=Bounds(2, 2))

@@ -7,6 +7,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from rheostat.engines.spark import boundary
 
+from .test_spark_ending import FakeTime
+
 
 class Query:
     """Waits for its next trigger, or has begun one that its status does not show yet."""
@@ -37,6 +39,7 @@ def test_a_trigger_that_began_before_the_query_was_told_is_waited_for(
     began: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     query = Query(began)
+    monkeypatch.setattr(boundary, "time", FakeTime())
     monkeypatch.setattr(boundary, "_begin_no_other", Query.begin_no_other)
     monkeypatch.setattr(boundary, "_has_tasks", lambda _query: False)  # its batch is still being planned
     boundary.stop_between_batches(cast(StreamingQuery, query), 0.0)

@@ -145,11 +145,11 @@ def test_a_driver_that_answers_but_never_ends_is_killed_in_bounded_time(batch: f
 
 def test_a_real_process_commits_its_batch_before_it_ends(tmp_path: Path) -> None:
     said: list[str] = []
-    with driver_process(tmp_path, batch_seconds=0.5) as link:
+    with driver_process(tmp_path, batch_seconds=3.0) as link:
         link.stop(said.append, Limits(patience_seconds=0.1))
         assert link.process is not None and link.process.returncode == 0
         assert (tmp_path / "done").exists()
-        assert said == ["waiting for the running batch to end, at most 150 s"]
+        assert [text.partition(",")[0] for text in said] == ["waiting for the running batch to end"]
         assert not link.spec.scratch.exists()
 
 

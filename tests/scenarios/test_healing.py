@@ -73,6 +73,18 @@ def test_a_frozen_node_that_its_master_gave_up_is_ended_and_replaced(tmp_path: P
     check_runs_as_told(engine, world)
 
 
+def test_a_frozen_node_that_comes_back_in_time_stays(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    engine = application(world, nodes=2, key=4)
+    world.freeze(BARE_SECONDS - 5)
+    for executor in [one for one in world.executors.values() if one.node == "n2"]:
+        world._lose(executor, "heartbeat timed out")
+    told = events(engine, BARE_SECONDS + 20)
+    assert not any("given up" in text for text in told)
+    assert engine.machines.names() == ("n1", "n2")
+    check_runs_as_told(engine, world)
+
+
 def test_a_node_without_executors_that_its_master_still_has_gets_them_asked_for_again(tmp_path: Path) -> None:
     world = World(tmp_path)
     engine = application(world)
@@ -116,6 +128,36 @@ def test_a_driver_that_dies_is_started_again_with_what_was_decided(tmp_path: Pat
     assert any("it starts again in 1 s" in text for text in told)
     assert "begin" in world.asked
     check_runs_as_told(engine, world)
+
+
+@pytest.mark.parametrize("mode", ["microbatch", "realtime"])
+def test_a_driver_and_a_node_that_die_together_come_back_as_soon_as_there_is_a_node(
+    mode: str, tmp_path: Path
+) -> None:
+    world = World(tmp_path, mode=mode)
+    engine = application(world, nodes=2, key=5 if mode == "microbatch" else 4)
+    world.refuses_nodes = "no machine left"
+    world.kill_node()
+    world.kill_driver()
+    live(engine, 300)  # longer than any number of attempts
+    world.refuses_nodes = ""
+    live(engine, 100)
+    check_runs_as_told(engine, world)
+    assert world.deaths == []
+
+
+def test_a_driver_on_a_cluster_of_others_waits_for_a_worker_that_died_with_it(tmp_path: Path) -> None:
+    world = World(tmp_path, mode="realtime", owned=False)
+    for _ in range(2):
+        world.add_node()
+    engine = application(world, nodes=2, key=4)
+    world.kill_node()
+    world.kill_driver()
+    live(engine, 300)
+    world.add_node()  # whoever runs the cluster brings one
+    live(engine, 30)
+    check_runs_as_told(engine, world, nodes_are_ours=False)
+    assert world.deaths == []
 
 
 def test_a_driver_that_dies_again_and_again_is_waited_for_longer_each_time(tmp_path: Path) -> None:

@@ -279,7 +279,7 @@ class Nodes:
 class Driver:
     """The world's driver process as the controller sees it."""
 
-    process, pid = None, 0
+    process, pid, has_left_word = None, 0, False
 
     def __init__(self, world: World, spec: Spec) -> None:
         self.world, self.spec = world, spec

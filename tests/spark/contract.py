@@ -15,10 +15,13 @@ def on_spark(shared: Shared) -> Started:
     def window() -> Observation:
         return observe_span(engine, 12.0)
 
+    def longest() -> float:
+        return max(batch.seconds for batch in engine.monitor.recent)
+
     def lost() -> float:
         rows = engine.monitor.rows
         assert rows["in"] > 0
         return abs(rows["work"] - 2 * rows["in"]) + abs(rows["out"] - rows["work"])
 
     span = 7.0 if engine.model.name == "pipelined" else 5.0  # a batch or more
-    return Started(engine, engine.clock, began, span, False, window, lost)
+    return Started(engine, engine.clock, began, span, False, window, longest, lost)

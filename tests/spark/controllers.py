@@ -19,6 +19,7 @@ from rheostat.cli.running import JOURNAL
 from rheostat.control.journal import Journal
 from rheostat.control.loop import Turn
 from rheostat.control.reading import JournalReader
+from rheostat.engines.spark.limits import LIMITS
 from rheostat.infrastructure import keeper
 from rheostat.model.errors import RheostatError
 from rheostat.model.observation import Event
@@ -27,6 +28,7 @@ from tests.cli.commands import RHEOSTAT
 from .support import APPS
 
 LIMIT_SECONDS = 120.0
+END_SECONDS = LIMITS.stop_seconds + LIMITS.spark_seconds + LIMIT_SECONDS  # a run may wait for its last batch
 T = TypeVar("T")
 POLICY = """
 import json
@@ -143,7 +145,7 @@ class Controller:
         assert self.process is not None
         if number is not None:
             self.process.send_signal(number)
-        return self.process.wait(timeout=LIMIT_SECONDS)
+        return self.process.wait(timeout=END_SECONDS)
 
     def refused(self, *more: str) -> str:
         """Start it and see it refused: exit code 2, one line on stderr, nothing on stdout, nothing left."""

@@ -46,8 +46,7 @@ def application(
     links: list[Link] = []
 
     def start(spec: Spec) -> Link:
-        links.append(Link.start(spec))
-        cluster.keep_session(links[-1].pid)
+        links.append(Link.start(spec, cluster.keep_session))
         return links[-1]
 
     try:

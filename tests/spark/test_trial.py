@@ -64,6 +64,7 @@ def test_an_application_is_benchmarked_level_by_level(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["linear.map.yaml"]
 
 
+@pytest.mark.long
 def test_the_capacity_of_a_node_is_what_it_serves_when_it_is_flooded() -> None:
     parts: list[float] = []
     found = capacity_of(Setup(slots=2, executors=1, partitions=1), 1.0, 5.0, parts.append)

@@ -135,6 +135,7 @@ def test_a_new_executor_runs_every_stage_before_its_first_task_and_the_counts_st
     assert 0 < sum(twice) <= 100 * others
 
 
+@pytest.mark.long
 def test_an_executor_that_is_late_leaves_the_rest_of_its_rehearsal_out(
     cluster: LocalProvider, tmp_path: Path
 ) -> None:

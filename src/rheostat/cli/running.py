@@ -20,7 +20,7 @@ from rheostat.control.journal import Journal
 from rheostat.control.loop import Loop, Turn
 from rheostat.control.ports import Clock
 from rheostat.engines.spark.engine import SparkEngine
-from rheostat.engines.spark.link import EndedError, Link
+from rheostat.engines.spark.link import EndedError, Keep, Link, keep_nothing
 from rheostat.engines.spark.machines import AllocatedMachines, ForeignMachines, LocalMachines, Machines
 from rheostat.engines.spark.spec import Spec
 from rheostat.infrastructure import kafka
@@ -117,12 +117,12 @@ def started(
             )
             say(f"starting {nodes} node{'s' if nodes > 1 else ''} and the driver")
             machines.add(nodes)
-            link = _start_driver(_spec(order, machines), keep)
+            link = Link.start(_spec(order, machines), keep)
         links = [link]
         stack.callback(_stop_last, links)
 
         def start_again(spec: Spec) -> Link:
-            links.append(_start_driver(spec, keep))
+            links.append(Link.start(spec, keep))
             return links[-1]
 
         running = take_control(order, journal, clock, began_at, machines, link, start_again)
@@ -156,20 +156,16 @@ def _stop_last(links: list[Link]) -> None:
     links[-1].stop(_logger.warning)
 
 
-def _start_driver(spec: Spec, keep: Callable[[int], None]) -> Link:
-    return Link.start(spec, keep)
-
-
 def _why(error: BaseException | None) -> str:
     if error is None:
         return "at its end"
     return str(error) if isinstance(error, Exception) else "interrupted"
 
 
-def _machines(order: Order, stack: ExitStack) -> tuple[Machines, Callable[[int], None]]:
+def _machines(order: Order, stack: ExitStack) -> tuple[Machines, Keep]:
     """The nodes, and what ties a process to their life; elsewhere a driver outlives its controller."""
     if order.master:
-        return ForeignMachines(order.master, order.kind), lambda _: None
+        return ForeignMachines(order.master, order.kind), keep_nothing
     provider = stack.enter_context(LocalProvider(warn=_logger.warning, settings=order.settings))
     if order.allocated:
         return AllocatedMachines(provider, order.kind, order.bounds.max_nodes), provider.keep_session

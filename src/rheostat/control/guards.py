@@ -112,12 +112,12 @@ def _contradiction(proposal: Proposal, current: Configuration) -> str:
 
 def _within_bounds(plan: Plan, situation: Situation) -> Plan:
     """Keep the target within the bounds, and refuse wishes for single nodes that would leave them."""
-    bounds = situation.bounds
+    bounds, had, wanted = situation.bounds, plan.current.nodes, plan.target.nodes
     added, removed = plan.placement.add, plan.placement.remove
-    if (added or removed) and plan.target.nodes != bounds.nodes(plan.target.nodes):
+    if (added or removed) and (had < wanted > bounds.max_nodes or had > wanted < bounds.min_nodes):
         limits = f"{bounds.min_nodes} to {bounds.max_nodes}"
-        return _hold(plan, f"{plan.target.nodes} nodes after this change, the bounds are {limits}")
-    nodes = bounds.nodes(plan.target.nodes)
+        return _hold(plan, f"{wanted} nodes after this change, the bounds are {limits}")
+    nodes = wanted if added or removed else bounds.nodes(wanted)
     executors = plan.target.executors if nodes == plan.target.nodes else nodes * situation.kind.executors
     parallelism = bounds.parallelism(situation.topology, plan.target.parallelism)
     target = Configuration(parallelism, executors, nodes)

@@ -1,5 +1,6 @@
 """Reading a journal, also while another process writes it or after that process was killed."""
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -153,7 +154,10 @@ class JournalReader:
             return self._read(rows[0][0]) if rows else None
 
     def _read(self, text: Any) -> Turn:
-        turn = TURN.validate_json(text)
+        try:
+            turn = TURN.validate_json(text)
+        except ValidationError:
+            turn = TURN.validate_json(_consistent(text))
         if not _makes_sense(turn):
             raise FileError(f"{self.path}: holds what is no Turn; was it edited?")
         return turn
@@ -188,6 +192,16 @@ class JournalReader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _consistent(text: Any) -> Any:
+    """A turn of an earlier version, whose plan may name nodes that contradict its target: without them."""
+    try:
+        turn = json.loads(text)
+        turn["plan"]["placement"] |= {"add": [], "remove": []}
+        return json.dumps(turn)
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return text
 
 
 def _makes_sense(turn: Turn) -> bool:

@@ -37,7 +37,7 @@ def end_session(session: int, grace: float = GRACE_SECONDS) -> None:
         (signal.SIGKILL, time.monotonic() + 2 * grace),
     ):
         for pid in members(session):
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(OSError):  # it is gone, or runs as somebody else
                 os.kill(pid, number)
                 os.kill(pid, signal.SIGCONT)  # one that was stopped ends when it goes on
         while members(session) and time.monotonic() < until:

@@ -153,9 +153,13 @@ class LocalProvider:
         """CPU seconds since its start and bytes in memory, of the Worker and all that it started."""
         return session_usage(self._nodes[name].process.pid)
 
-    def keep_session(self, pid: int) -> None:
-        """End this process and its children, too, when the run ends."""
+    def keep_session(self, pid: int) -> Callable[[], None]:
+        """End this process and its children, too, when the run ends.
+
+        Returns what to call when they have ended before: the number may be another's later.
+        """
         self._keep("session", str(pid))
+        return lambda: self._forget("session", str(pid))
 
     def registered(self) -> int:
         """How many Workers the Master counts as alive."""

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,8 @@ def replacing(path: Path) -> Iterator[Path]:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         fresh = target.with_name(f".{os.getpid()}-{target.name}")  # its ending may say the format
         yield fresh
+        if target.exists():
+            shutil.copymode(target, fresh)
         fresh.replace(target)
     except OSError as error:
         raise FileError(f"{path}: cannot be written: {error.strerror or error}") from None

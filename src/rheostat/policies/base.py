@@ -103,7 +103,7 @@ class Policy(ABC):
             return hold(situation, f"hold: not measured in this window: {what}"), memory
         seen = _in_nodes(situation) if situation.model.waves else situation
         proposal, memory = self.propose(seen, memory)
-        target = _bounded(seen, proposal.target)
+        target = _bounded(seen, proposal)
         reason = (
             proposal.reason if target == proposal.target else f"{proposal.reason}; brought within the bounds"
         )
@@ -165,8 +165,10 @@ def _grown(situation: Situation, target: Configuration) -> Configuration:
     )
 
 
-def _bounded(situation: Situation, target: Configuration) -> Configuration:
-    nodes = situation.bounds.nodes(target.nodes)
+def _bounded(situation: Situation, proposal: Proposal) -> Configuration:
+    """The target within the bounds; single nodes that are named lead where they lead, and the guards look."""
+    target, places = proposal.target, proposal.placement
+    nodes = target.nodes if places.add or places.remove else situation.bounds.nodes(target.nodes)
     executors = target.executors if nodes == target.nodes else nodes * situation.kind.executors
     wanted = dict(target.parallelism)
     if situation.model.name == "staged":  # stages take turns on the slots: tasks beyond them bring nothing

@@ -28,7 +28,7 @@ def installed() -> tuple[dict[str, type[Policy]], dict[str, str]]:
     for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
         try:
             kind = _load(entry)
-            if dataclasses.MISSING not in _defaults(kind).values():
+            if all(default is not dataclasses.MISSING for default in _defaults(kind).values()):
                 _make(kind, entry.name, {})
         except UserError as error:
             broken[entry.name] = str(error)
@@ -118,12 +118,15 @@ def parameters(kind: type[Policy]) -> dict[str, object]:
 
 
 def _defaults(kind: type[Policy]) -> dict[str, object]:
-    """MISSING where a parameter must be given."""
-    return {
-        f.name: f.default if f.default_factory is dataclasses.MISSING else f.default_factory()
-        for f in dataclasses.fields(kind)
-        if f.init
-    }
+    """MISSING where a parameter must be given; a default that is made may fail as the policy itself may."""
+    try:
+        return {
+            f.name: f.default if f.default_factory is dataclasses.MISSING else f.default_factory()
+            for f in dataclasses.fields(kind)
+            if f.init
+        }
+    except FAILURES as error:
+        raise UserError(f"policy {kind.info.name!r} cannot be built: {failure(error)}") from None
 
 
 def _plain(default: object) -> object:

@@ -101,7 +101,10 @@ def _leave(spec: Spec, error: Exception | None) -> int:
         error = RheostatError(f"{type(error).__name__}: {plain(error)}")
     about = {"ended": error is None, "refused": isinstance(error, UserError), "message": str(error or "")}
     with contextlib.suppress(OSError):  # a full disk
-        (Path(spec.folder) / FAILURE).write_text(json.dumps(about))
+        note = Path(spec.folder) / FAILURE
+        new = note.with_suffix(".new")  # the controller looks at any moment
+        new.write_text(json.dumps(about))
+        new.replace(note)
     if error is None:
         return 0
     print(f"rheostat: {error}", file=sys.stderr)

@@ -28,6 +28,7 @@ HEALTHY_SECONDS = 60.0  # a driver that ran so long starts the back-off anew
 DEFAULT_TRIGGER_SECONDS = 10.0
 FIRST_OVERHEAD_SECONDS = 0.1  # of a stage, until it is measured
 ENDING_SECONDS = 10.0
+LOOK_SECONDS = 0.1
 
 
 class SparkEngine:
@@ -58,6 +59,7 @@ class SparkEngine:
         self._settled = False
         self.doing = ""  # the change that is under way, in words
         self._reviving = False
+        self._held = False  # whether a driver that was started again still lacks slots to begin
         self._actuator = Actuator(
             self.monitor, machines, clock, self._declared, self._realtime, self._reserved
         )
@@ -166,6 +168,8 @@ class SparkEngine:
             self.monitor.poll(self.clock.now())
             if not self.doing and self._healer.heal():
                 self.monitor.forget(self.clock.now())
+            if self._held:
+                self._begin_again()
         except DriverLostError as error:
             if self.doing:
                 raise  # the change that is under way fails, and is taken back first
@@ -212,8 +216,7 @@ class SparkEngine:
 
     def _describe(self) -> dict[str, Any]:
         """Wait until the driver can tell what it runs: a plain script's stages show after its first batch."""
-        until = self.clock.now() + FIRST_STAGES_SECONDS
-        while self.clock.now() < until:
+        for _ in range(int(FIRST_STAGES_SECONDS / LOOK_SECONDS)):
             link = self.monitor.link
             try:
                 about: dict[str, Any] = link.ask("describe")
@@ -221,7 +224,7 @@ class SparkEngine:
                 raise self._ending(link) from None
             if about["steps"] is not None or any(query["stages"] for query in about["queries"]):
                 return about
-            self._pause(0.2)
+            self._pause(LOOK_SECONDS)
         raise UserError(
             f"the script ran no batch within {FIRST_STAGES_SECONDS:g} s: "
             "it must call writeStream...start(), and its source must have rows"
@@ -264,24 +267,28 @@ class SparkEngine:
         raise RheostatError(f"the driver does not start any more: {failure}")
 
     def _start_again(self, spec: Spec) -> None:
-        """Start a driver like one that died, with its nodes and executors.
-
-        In Real-Time Mode a query that lacks a slot dies, so it begins only when its executors are there.
-        """
+        """Start a driver like one that died; its nodes and executors come back as others do."""
         spec = replace(spec, socket=Link.socket_path(self.machines.scratch))
         self.monitor.another(self._start(spec))
         self._parallelism |= self._describe()["state"]
-        if self._realtime:
-            self._actuator.replace_lost()
-        else:
-            self._actuator.request_executors()
+        self._actuator.request_executors()
+        self._held = True
+        self._begin_again()
+
+    def _begin_again(self) -> None:
+        """Let the query begin; in Real-Time Mode one that lacks a slot would die, so it waits for them."""
+        ready = sum(int(one["slots"]) for one in self.monitor.executors if one["ready"])
+        if self._realtime and ready < self.model.slots_for(self._parallelism):
+            return
         self.monitor.link.ask("begin", parallelism=self._parallelism)
+        self._held = False
 
     def _ending(self, link: Link) -> RheostatError:
-        """Wait for the end of a driver that answers no more; why it ended."""
-        until = self.clock.now() + ENDING_SECONDS
-        while link.alive and self.clock.now() < until:
-            self._pause(0.05)
+        """Wait for the end of a driver that answers no more, or for its last word; why it ended."""
+        for _ in range(int(ENDING_SECONDS / LOOK_SECONDS)):
+            if not link.alive or link.has_left_word:
+                break
+            self._pause(LOOK_SECONDS)
         return link.failure()
 
 

@@ -30,6 +30,18 @@ START_SECONDS = 90.0
 _MODULE = "rheostat.engines.spark.driver"
 
 
+Keep = Callable[[int], Callable[[], None]]  # told of a process to end with us; returns how to forget it
+
+
+def _nothing() -> None:
+    pass
+
+
+def keep_nothing(_pid: int) -> Callable[[], None]:
+    """A driver on somebody else's cluster outlives its controller."""
+    return _nothing
+
+
 class EndedError(RheostatError):
     """The application ended by itself, without an error."""
 
@@ -42,6 +54,7 @@ class Link:
         self.process: subprocess.Popen[bytes] | None = None  # None: an earlier controller started it
         self._found = found
         self._line = Line(spec.socket, pid)
+        self._forget: Callable[[], None] = _nothing
 
     @staticmethod
     def socket_path(scratch: Path | None = None) -> str:
@@ -49,7 +62,7 @@ class Link:
         return str(identity.make_folder(scratch) / "driver")
 
     @classmethod
-    def start(cls, spec: Spec, keep: Callable[[int], None] = lambda _: None) -> "Link":
+    def start(cls, spec: Spec, keep: Keep = keep_nothing) -> "Link":
         """Start a driver process, tell whoever shall end it with us, and wait until it answers."""
         spec = replace(spec, token=identity.new_token())
         folder = Path(spec.folder)
@@ -69,7 +82,7 @@ class Link:
                 )
                 link = cls(spec, process.pid)
                 link.process = process
-                keep(process.pid)
+                link._forget = keep(process.pid)
             with contextlib.suppress(ProcessLookupError):  # it ended already
                 Identity.of(process.pid).write(folder / PID)
             link._wait_for_answer()
@@ -112,6 +125,11 @@ class Link:
         if "error" in answer:
             raise (UserError if answer.get("refused") else RheostatError)(answer["error"])
         return answer["ok"]
+
+    @property
+    def has_left_word(self) -> bool:
+        """Whether the driver said why it ends; Spark itself may take longer."""
+        return (Path(self.spec.folder) / FAILURE).exists()
 
     def failure(self) -> RheostatError:
         """Why the driver process ended, as an error to raise."""
@@ -180,6 +198,8 @@ class Link:
             keeper.end_session(self.pid)
             self.process.wait()
             shutil.rmtree(self.spec.scratch, ignore_errors=True)
+            self._forget()
+            self._forget = _nothing
         else:
             identity.end_session(self.pid, self.spec.token)
             identity.remove_folder(self.spec.scratch, self.spec.token)

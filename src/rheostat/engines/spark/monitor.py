@@ -212,8 +212,8 @@ class Monitor:
             query.begin_change()
 
     def another(self, link: Link) -> None:
-        """A new driver process replaced the old one; its queries may have other ids."""
-        self.link = link
+        """A new driver process replaced the old one, with executors and perhaps query ids of its own."""
+        self.link, self.executors = link, []
         for query in self.queries.values():
             query.start_anew()
 

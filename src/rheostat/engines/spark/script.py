@@ -1,6 +1,7 @@
 """The queries of a plain PySpark script, as it started them itself: the first is measured and scaled."""
 
 from collections.abc import Callable, Mapping
+from threading import Thread
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -42,12 +43,12 @@ class Script:
                 self._session.set_shuffle(str(query.id), rank, count)
 
     def stop(self) -> None:
-        """End its queries, the scaled one between two batches."""
-        query = self.find_query()
-        if query is not None and query.isActive:
-            stop_between_batches(query, 0.0)
-        for other in self._active():
-            other.stop()
+        """End its queries, each between two batches."""
+        ending = [Thread(target=stop_between_batches, args=(query, 0.0)) for query in self._active()]
+        for thread in ending:
+            thread.start()
+        for thread in ending:
+            thread.join()
 
     def _read_stages(self) -> list[stages.Stage]:
         """By a batch that had rows: an empty one does not tell how many tasks its source has."""
