@@ -1,4 +1,6 @@
+import json
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -141,3 +143,19 @@ def test_an_empty_file_becomes_a_journal(tmp_path: Path) -> None:
     path.touch()
     with Journal(path) as journal:
         assert list(journal.turns()) == []
+
+
+def test_a_plan_of_an_earlier_version_that_contradicts_its_placement_can_still_be_read(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "j.sqlite"
+    with Journal(path) as journal:
+        journal.add(turns()[0])
+    with closing(sqlite3.connect(path)) as db, db:
+        (text,) = db.execute("SELECT turn FROM details").fetchone()
+        old = json.loads(text)
+        old["plan"]["placement"]["remove"] = ["n1"]
+        db.execute("UPDATE details SET turn = ?", (json.dumps(old),))
+    with Journal.read(path) as journal:
+        (turn,) = journal.turns()
+    assert (turn.plan.placement.remove, turn.plan.target) == ((), turns()[0].plan.target)

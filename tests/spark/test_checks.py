@@ -48,6 +48,11 @@ def test_micro_batches_run_all_of_it(said: dict[str, str], step: str) -> None:
     assert said[f"microbatch rate {step}"] == "ok"
 
 
+def test_the_state_of_an_aggregation_is_not_rewritten_in_real_time_mode(said: dict[str, str]) -> None:
+    assert said["rescale realtime"] == "Spark cannot rewrite the state of an aggregation in Real-Time Mode"
+    assert said["rescale microbatch"] == "ok"
+
+
 @pytest.mark.parametrize("operator", ["top words", "it's", "größe", "x" * 240])
 def test_an_operator_that_cannot_name_a_topic_is_refused(operator: str) -> None:
     with pytest.raises(UserError, match="cannot be the name of a Kafka topic: name the operators"):

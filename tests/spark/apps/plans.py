@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,6 +12,7 @@ from rheostat import Application
 from rheostat.apps.load import LiveStream
 from rheostat.engines.spark import checks
 from rheostat.engines.spark.building import Builder
+from rheostat.engines.spark.rescale import refusal
 from rheostat.model.errors import UserError
 
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
@@ -59,6 +61,22 @@ def said(source: str, step: str, mode: str) -> str:
     return "ok"
 
 
+def refused(source: str, mode: str) -> str:
+    """Why the state of an aggregation cannot be rewritten, if it cannot."""
+    app = Application("plan")
+    rows = app.source("in", LOADS[source])
+    rows = rows.operator("step", STEPS["aggregate"], keys=["value"], stateful=True)
+    rows.sink("x", lambda frame: frame.writeStream)
+    host: Any = SimpleNamespace(
+        app=app,
+        builder=Builder(app, spark, None),
+        spec=SimpleNamespace(mode=mode),
+        session=SimpleNamespace(spark=spark),
+    )
+    spark.conf.set("spark.sql.streaming.stateStore.providerClass", "a.RocksDBStateStoreProvider")
+    return refusal(host, "step") or "ok"
+
+
 if __name__ == "__main__":
     found = {
         f"{mode} {source} {step}": said(source, step, mode)
@@ -66,5 +84,6 @@ if __name__ == "__main__":
         for source in LOADS
         for step in STEPS
     }
+    found |= {f"rescale {mode}": refused("live", mode) for mode in ("microbatch", "realtime")}
     print(json.dumps(found))
     spark.stop()
