@@ -56,12 +56,12 @@ def everything(seed: int, count: int) -> list[Attack]:
     return list(islice(chain(mixed, rest), count))
 
 
-# Those that need a real checkpoint, broker, journal and operating system; the others are in tests/scenarios.
+# Those that need a real checkpoint, broker and operating system; tests/scenarios has the others, and full
+# disks are among the bad days of tests/spark.
 SHORT = (
     Attack("driver", "rescale", "rewrite"),
     Attack("broker", "out", "executors"),
-    Attack("disk", "in", "release"),
-    Attack("controller", "rescale", "batch"),
+    Attack("controller", "in", "release"),
 )
 
 

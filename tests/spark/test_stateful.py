@@ -32,6 +32,7 @@ def test_a_deduplication_in_real_time_mode_is_rescaled(cluster: LocalProvider, t
         assert engine.monitor.rows["total"] == KEYS  # no key came through twice
 
 
+@pytest.mark.long
 def test_state_spreads_over_nodes_before_it_spreads_over_the_executors_of_a_node(
     cluster: LocalProvider, tmp_path: Path
 ) -> None:

@@ -45,6 +45,7 @@ def test_sparks_dynamic_allocation_scales_by_itself_and_is_measured(tmp_path: Pa
         assert {turn.plan.changes for turn in journal.turns()} == {False}
 
 
+@pytest.mark.long
 def test_an_application_is_benchmarked_level_by_level(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
