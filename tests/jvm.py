@@ -18,6 +18,12 @@ from rheostat.infrastructure.java import java_command, spark_home
 
 CACHE = Path(__file__).parents[1] / ".pytest_cache" / "jvm"
 OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC"
+# On a local disk Hadoop starts fifty processes a batch to write its checkpoint: `readlink`, and `chmod`. This
+# manager of checkpoint files does without the first, which are two thirds.
+SETTINGS = {
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing"
+    ".FileSystemBasedCheckpointFileManager",
+}
 # Loads what a Master, a Worker and a driver load, and then in the same JVM what an executor does.
 TRAINING = """
 import shutil, sys

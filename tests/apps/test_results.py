@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rheostat.apps.comd import app as comd
 from rheostat.apps.comd.crystal import Crystal
 from rheostat.apps.ddos import app as ddos
-from rheostat.apps.ddos.learn import judge, periods
+from rheostat.apps.ddos.learn import Quality, judge, periods
 from rheostat.apps.ddos.model import learn, load_model
 from rheostat.apps.ddos.traffic import BEGAN, Traffic
 from rheostat.apps.inputs import Input
@@ -222,15 +222,35 @@ def test_features_of_a_period_are_those_of_a_plain_reading(spark: SparkSession) 
     assert row["features"] == pytest.approx(np.log1p(plain).tolist(), rel=1e-6)
 
 
-def test_the_model_finds_attacks_in_traffic_that_it_never_saw(spark: SparkSession) -> None:
-    minutes = 800
-    model = learn(periods(spark, Traffic(11, attacks=False), minutes))
+def test_the_model_that_comes_with_rheostat_finds_attacks_in_traffic_that_it_never_saw(
+    spark: SparkSession,
+) -> None:
     unseen = Traffic(12)
-    seen = periods(spark, unseen, minutes).persist()
-    for one in (model, load_model(ddos.MODEL)):  # the one that comes with Rheostat is as good
-        quality = judge(one, seen, unseen)
-        assert quality.found > 20
-        assert quality.precision >= 0.9 and quality.recall >= 0.9, quality
+    check_quality(judge(load_model(ddos.MODEL), periods(spark, unseen, 300), unseen))
+
+
+def test_a_model_that_is_learned_takes_what_it_was_learned_from_for_normal(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    normal = periods(spark, Traffic(11, attacks=False), 60).persist()
+    learned = learn(normal)
+    learned.save(tmp_path / "model.json")
+    model = load_model(tmp_path / "model.json")
+    scores = [row["score"] for row in normal.select(model.score().alias("score")).collect()]
+    assert len(scores) >= 60 and min(scores) > 0
+    assert max(scores) <= model.threshold == pytest.approx(1.1 * max(scores))
+
+
+@pytest.mark.long
+def test_a_model_that_is_learned_finds_attacks_in_traffic_that_it_never_saw(spark: SparkSession) -> None:
+    minutes, unseen = 800, Traffic(12)
+    model = learn(periods(spark, Traffic(11, attacks=False), minutes))
+    check_quality(judge(model, periods(spark, unseen, minutes), unseen))
+
+
+def check_quality(quality: Quality) -> None:
+    assert quality.found > 20
+    assert quality.precision >= 0.9 and quality.recall >= 0.9, quality
 
 
 class Range(Input):

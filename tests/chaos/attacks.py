@@ -56,12 +56,11 @@ def everything(seed: int, count: int) -> list[Attack]:
     return list(islice(chain(mixed, rest), count))
 
 
-# Those that need a real checkpoint, broker and operating system; tests/scenarios has the others, and full
-# disks are among the bad days of tests/spark.
+# Those that need a real checkpoint and a real broker. tests/scenarios has every fault at every step; a real
+# controller that is killed and resumed, and real disks that are full, are in tests/spark.
 SHORT = (
     Attack("driver", "rescale", "rewrite"),
     Attack("broker", "out", "executors"),
-    Attack("controller", "in", "release"),
 )
 
 

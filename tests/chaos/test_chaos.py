@@ -1,4 +1,4 @@
-"""The short version of the chaos suite: three faults on real Spark and Kafka, and nothing is lost."""
+"""The short version of the chaos suite: two faults on real Spark and Kafka, and nothing is lost."""
 
 from pathlib import Path
 

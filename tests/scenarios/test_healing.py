@@ -8,7 +8,8 @@ import pytest
 
 from rheostat.engines.spark.engine import SparkEngine
 from rheostat.engines.spark.healing import BARE_SECONDS
-from rheostat.model.errors import RheostatError
+from rheostat.engines.spark.link import DriverLostError
+from rheostat.model.errors import RheostatError, UserError
 from tests.scripted.world import World, application, change, live
 
 from .test_faults import check_runs_as_told
@@ -191,6 +192,26 @@ def test_a_driver_that_cannot_be_started_ends_the_run_after_five_attempts(
         live(engine, 600)
     assert len(attempts) == 5
     assert [round(late - early) for early, late in pairwise(attempts)] == [2, 4, 8, 16]
+
+
+def test_a_driver_that_said_why_it_ends_is_believed_before_its_spark_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path)
+    engine, mistake = application(world), UserError("app.py, line 9: there is no such column")
+    driver = engine.monitor.link
+
+    def closed(*_request: object, **_about: object) -> None:
+        raise DriverLostError("the driver is gone")
+
+    monkeypatch.setattr(driver, "ask", closed)
+    monkeypatch.setattr(driver, "has_left_word", True)
+    monkeypatch.setattr(driver, "failure", lambda: mistake)
+    before = world.now
+    with pytest.raises(UserError, match="line 9"):
+        engine.poll()
+    assert world.now == before  # its process still runs
+    assert not driver.alive  # until here
 
 
 def test_on_a_cluster_of_others_executors_that_nobody_asked_for_are_given_back(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from rheostat.engines.spark.limits import LIMITS
 from rheostat.infrastructure import keeper
 from rheostat.model.errors import RheostatError
 from rheostat.model.observation import Event
+from tests import jvm
 from tests.cli.commands import RHEOSTAT
 
 from .support import APPS
@@ -93,7 +94,8 @@ class Controller:
         """Start it; `more` are further options."""
         told = ["--policy", f"told(by={self.wishes})", "--period", "1", "--cooldown", "0"]
         node = ["--node", "cores=1,slots=2,memory_mb=1024"]
-        options = [*self.options.split(), *more, "--folder", str(self.folder)]
+        quick = [word for pair in jvm.SETTINGS.items() for word in ("--conf", "=".join(pair))]
+        options = [*quick, *self.options.split(), *more, "--folder", str(self.folder)]
         command = [*self.program, "run", *told, *node, *options]
         with self._told("out").open("w") as out, self._told("err").open("w") as err:
             self.process = subprocess.Popen(

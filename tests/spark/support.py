@@ -20,6 +20,7 @@ from rheostat.infrastructure.local import LocalProvider
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Plan
 from rheostat.model.observation import Observation
+from tests import jvm
 
 APPS = Path(__file__).parent / "apps"
 KEYS = 50  # of the applications that keep totals
@@ -65,6 +66,7 @@ def application(
             trigger_seconds=REALTIME_SECONDS if mode == "realtime" else None,
             kafka=kafka,
             settings={
+                **jvm.SETTINGS,
                 BUDGET: "0.5",
                 **({LEAST_SETTING: f"{REALTIME_SECONDS:g}s"} if mode == "realtime" else {}),
                 **({"spark.jars": ",".join(map(str, connector_jars()))} if kafka else {}),

@@ -1,145 +1,21 @@
-"""`rheostat run` as a user runs it: unchanged scripts, their journals, and every way in which a run ends."""
+"""`rheostat run` on a cluster of somebody else, with scripts of all kinds, and starts that are cut short."""
 
 import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import mean
 
 import pytest
 
-from rheostat.cli.journals import title
 from rheostat.infrastructure.local import LocalProvider
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
-from tests.cli.commands import RHEOSTAT, refused
+from tests.cli.commands import refused
 
 from .controllers import Controller, controller, eventually
 from .support import application, check_totals, newest_batch, observe_batches, plan
 
 KIND = NodeKind(cores=1.0, slots=2, memory_mb=1024.0)
-
-
-# -- a plain script on the embedded cluster ---------------------------------------------------------------
-
-
-def test_an_unchanged_script_is_scaled_hurt_killed_resumed_and_ended_without_loss(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with controller(tmp_path, "plain", str(tmp_path / "run"), "50", options="--nodes 1:2") as run:
-        run.start()
-        _its_stages_are_discovered_and_named(run)
-        _its_cluster_takes_no_stranger(run)
-        _a_second_controller_of_its_folder_is_refused(run, capsys)
-        _its_shuffle_and_its_nodes_change_live_and_its_state_stays(run)
-        _a_policy_that_fails_holds_with_an_alert_and_the_run_goes_on(run)
-        _a_query_that_dies_starts_again_with_the_same_parallelism(run)
-        _status_and_explain_read_its_journal(run)
-        _everything_vanishes_when_the_controller_is_killed(run)
-        _an_earlier_run_is_continued_only_on_request(run, capsys)
-        _ctrl_c_ends_it_in_order(run)
-        assert check_totals(run.folder / "totals") > 0
-
-
-def _its_stages_are_discovered_and_named(run: Controller) -> None:
-    turn = run.wait_for_turns(5)
-    assert turn.outcome.configuration.parallelism == {"1-scan": 1, "2-project": 2, "3-aggregate": 3}
-    run.wait_for(lambda: _load(run) == pytest.approx(50, rel=0.2))
-    facts = run.facts()
-    assert run.process is not None
-    assert (facts["application"], facts["mode"], facts["pid"]) == ("plain", "microbatch", run.process.pid)
-    assert facts["policy"] == f"told(by={run.wishes})"
-    assert "started" in {event.kind for event in run.events()}
-
-
-def _load(run: Controller) -> float:
-    """Rows per second over the last windows that hold a batch."""
-    seen = (turn.observation.application.load.get("1-scan") for turn in run.turns()[-10:])
-    return mean(load for load in seen if load is not None)
-
-
-def _its_cluster_takes_no_stranger(run: Controller) -> None:
-    given = {environment["_SPARK_AUTH_SECRET"] for environment in run.executors()}
-    assert [len(secret) for secret in given] == [64]
-
-
-def _its_shuffle_and_its_nodes_change_live_and_its_state_stays(run: Controller) -> None:
-    run.wish({"parallelism": {"2-project": 4}, "nodes": 2})
-    turn = run.wait_for_turn(lambda turn: turn.plan.changes)
-    assert turn.outcome.status is Status.APPLIED, turn.outcome.reason
-    seen = run.wait_for_turns(1)
-    assert seen.outcome.configuration.nodes == len(seen.observation.nodes) == 2
-    counts = {name: measures.parallelism for name, measures in seen.observation.operators.items()}
-    assert counts == {"1-scan": 1, "2-project": 4, "3-aggregate": 3}
-    assert sum(event.kind == "query started" for event in run.events()) == 1  # it never stopped
-
-
-def _a_policy_that_fails_holds_with_an_alert_and_the_run_goes_on(run: Controller) -> None:
-    run.wish({"fail": "a third party's mistake"})
-    alert = run.wait_for(lambda: run.read(lambda journal: journal.alerts()))
-    assert alert is not None and "ValueError: a third party's mistake" in alert[-1].text
-    run.wishes.unlink()
-    assert run.wait_for_turns(2).plan.alert is None
-    assert "ALERT" in run.out
-
-
-def _a_query_that_dies_starts_again_with_the_same_parallelism(run: Controller) -> None:
-    trap = run.folder / "trap"
-    trap.touch()
-    event = run.wait_for_event("driver", "fell into the trap")
-    trap.unlink()
-    assert "starts again in 1 s" in event.text
-    run.wait_for(lambda: sum(event.kind == "query started" for event in run.events()) >= 2)
-    seen = run.wait_for_turns(2)
-    assert seen.observation.operators["2-project"].parallelism == 4
-    assert seen.outcome.configuration.nodes == 2
-
-
-def _a_second_controller_of_its_folder_is_refused(
-    run: Controller, capsys: pytest.CaptureFixture[str]
-) -> None:
-    told = refused(capsys, "run", "--folder", str(run.folder), str(run.script))
-    assert "another controller runs" in told
-    assert run.process is not None and run.process.poll() is None
-
-
-def _status_and_explain_read_its_journal(run: Controller) -> None:
-    assert "plain" in title(run.facts())
-    for command in ("status", "explain"):
-        done = os.popen(f"{RHEOSTAT} {command} --journal {run.folder}/journal.sqlite")
-        told = done.read()
-        assert done.close() is None
-        assert "told so" in told
-
-
-def _everything_vanishes_when_the_controller_is_killed(run: Controller) -> None:
-    assert run.groups() and len(run.processes()) >= 6
-    run.end(signal.SIGKILL)
-    eventually(lambda: not run.left(), "nothing left")
-
-
-def _an_earlier_run_is_continued_only_on_request(run: Controller, capsys: pytest.CaptureFixture[str]) -> None:
-    told = refused(capsys, "run", "--folder", str(run.folder), str(run.script))
-    assert "holds an earlier run" in told
-    before = run.last()
-    assert before is not None
-    run.start("--resume")
-    seen = run.wait_for_turns(1)
-    assert seen.number > before.number
-    assert seen.memory["asked"] >= before.memory["asked"] > 0
-    assert seen.outcome.configuration == before.outcome.configuration
-    assert "resumed" in {event.kind for event in run.events()}
-
-
-def _ctrl_c_ends_it_in_order(run: Controller) -> None:
-    run.wait_for_turns(1)
-    run.send(signal.SIGINT)
-    run.send(signal.SIGINT)  # an impatient user
-    assert run.end() == 130
-    assert run.err.splitlines()[-1] == "rheostat: interrupted: the run was ended in order"
-    assert run.left() == []
-    last = run.events()[-1]
-    assert (last.kind, last.text) == ("stopped", "interrupted")
 
 
 # -- a cluster of somebody else: the driver outlives its controller ---------------------------------------
@@ -240,7 +116,7 @@ def test_a_script_of_which_no_stage_can_change_gets_nodes_on_which_more_of_its_t
     ("which", "told"),
     [
         ("nothing", "the script started no streaming query: it must call writeStream...start()"),
-        ("slow", "plain_wrong.py, line 12: AnalysisException: [UNRESOLVED_COLUMN"),
+        ("column", "plain_wrong.py, line 9: AnalysisException: [UNRESOLVED_COLUMN"),
     ],
 )
 def test_a_script_with_a_mistake_is_one_line(

@@ -171,6 +171,7 @@ def test_an_executor_that_a_rehearsal_broke_is_replaced_by_a_cold_one_and_the_jo
     )
 
 
+@pytest.mark.long
 def test_an_executor_whose_rehearsal_fails_says_so_and_works() -> None:
     told = run(SMALL)
     assert "no rehearsal: java.lang.NumberFormatException" in told

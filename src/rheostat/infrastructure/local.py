@@ -236,6 +236,9 @@ class LocalProvider:
             "SPARK_LOCAL_IP": LOOPBACK,
             "SPARK_DAEMON_MEMORY": DAEMON_MEMORY,
             "SPARK_LOCAL_DIRS": str(self.folder / "scratch"),
+            # Libraries that a JVM unpacks stay when it is killed; here they go with the cluster.
+            "SPARK_DAEMON_JAVA_OPTS": f"{os.environ.get('SPARK_DAEMON_JAVA_OPTS', '')} "
+            f'"-Djava.io.tmpdir={self.folder}"'.strip(),
         }
         with log.open("wb") as out, uninterrupted():
             process = subprocess.Popen(
