@@ -283,6 +283,8 @@ class Driver:
 
     def __init__(self, world: World, spec: Spec) -> None:
         self.world, self.spec = world, spec
+        if spec.scratch != world.folder:  # the engine made it for a socket, which nobody opens
+            spec.scratch.rmdir()
         world.drivers += 1
         world.wanted = world.wanted or len(world.nodes) * world.kind.executors  # Spark begins on all Workers
         self._generation = world.drivers
