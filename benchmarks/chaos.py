@@ -17,6 +17,8 @@ from pathlib import Path
 from tests.chaos.arena import AGAIN_SECONDS, Brokers, Survived, arena, brokers
 from tests.chaos.attacks import FAULTS, Attack, everything
 
+from rheostat.model.files import write_whole
+
 PER_RUN = 20
 TABLE = "## The long version"
 
@@ -83,12 +85,20 @@ def check_destination(path: Path) -> None:
         raise SystemExit(f"--out {path}: there is no folder {path.parent}; make it first")
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise SystemExit(f"--out {path}: cannot be written; choose another file")
+    try:
+        kept(path)
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"--out {path}: is not a text file ({error}); choose another file") from None
+
+
+def kept(path: Path) -> str:
+    """What a file holds before its table."""
+    return path.read_text().partition(TABLE)[0] if path.exists() else ""
 
 
 def write(path: Path, verdict: str, lines: Sequence[Line]) -> None:
     """Put the table at the end of a file, in place of an earlier one; a new file holds nothing else."""
-    before = path.read_text().partition(TABLE)[0] if path.exists() else ""
-    path.write_text(f"{before}{TABLE}\n\n{verdict}.\n\n{table(lines)}")
+    write_whole(path, f"{kept(path)}{TABLE}\n\n{verdict}.\n\n{table(lines)}".encode())
 
 
 def main() -> int:

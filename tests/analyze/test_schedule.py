@@ -37,6 +37,23 @@ def test_a_run_that_begins_in_the_morning_is_in_the_schedules_morning() -> None:
         assert last == pytest.approx(day.curve.at((MORNING + age + 1) % DAY))
 
 
+def test_a_day_that_was_recorded_from_six_on_is_at_its_nine_at_nine(tmp_path: Path) -> None:
+    hours = [f"2026-11-{18 + hour // 24:02}T{hour % 24:02}:00:00,{hour % 24}" for hour in range(6, 30)]
+    (tmp_path / "day.csv").write_text("\n".join(["time,rate", *hours]))
+    nine = 9 * 3_600.0
+    [now, _] = scheduled(f"trace:{tmp_path}/day.csv").between(0, 1, local_start=nine)
+    assert now == 9
+    [now, _] = scheduled("day:start=8h").between(0, 1, local_start=nine)
+    assert now == pytest.approx(scheduled("day").curve.at(nine))
+
+
+def test_a_week_that_was_recorded_from_wednesday_on_begins_on_wednesday(tmp_path: Path) -> None:
+    days = [f"2026-11-{18 + day}T00:00:00+00:00,{day}" for day in range(8)]  # the 18th is a Wednesday
+    (tmp_path / "week.csv").write_text("\n".join(["time,rate", *days]))
+    curve = scheduled(f"trace:{tmp_path}/week.csv").curve
+    assert curve.begins_at == pytest.approx(2 * DAY, abs=14 * 3_600)  # by the zone of this machine
+
+
 def test_a_week_begins_on_monday() -> None:
     saturday = 5 * DAY + 10 * 3_600
     [now, _] = scheduled("week").between(0, 1, local_start=saturday)

@@ -26,7 +26,9 @@ def test_a_table_replaces_the_one_before_and_nothing_else(tmp_path: Path) -> Non
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_the_minutes_are_spent(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "none" / "new.md"):
+    picture = tmp_path / "picture"
+    picture.write_bytes(b"\xff\xd8\xff")
+    for path in (tmp_path, tmp_path / "none" / "new.md", picture):
         with pytest.raises(SystemExit) as ended:
             check_destination(path)
         assert str(path) in str(ended.value) and "\n" not in str(ended.value)

@@ -64,6 +64,33 @@ def test_no_help_waits_for_libraries_that_only_the_work_needs(tmp_path: Path) ->
     assert done.stdout.splitlines()[-1] == "set()"
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run nosuch.py",
+        "cluster --nodes 99",
+        "topology wordcount",
+        "bench app nosuch --from 1 --to 2 --step 1",
+        "trial -a nosuch -c sine -p ds2",
+        "policies",
+        "load list",
+    ],
+)
+def test_no_command_imports_what_it_does_not_need(command: str, tmp_path: Path) -> None:
+    script = tmp_path / "one.py"
+    script.write_text(
+        "import contextlib, sys\n"
+        "from rheostat.cli.main import run\n"
+        "with contextlib.suppress(SystemExit):\n"
+        f"    run({command.split()!r})\n"
+        "print({'scipy', 'matplotlib', 'confluent_kafka', 'pyspark'} & sys.modules.keys())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
 @pytest.mark.parametrize("command", ["", "load", "kafka", "bench"])
 def test_no_summary_in_a_list_of_commands_is_cut_short(
     command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

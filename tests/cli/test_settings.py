@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rheostat.cli import settings
-from tests.cli.commands import refused_at_once
+from tests.cli.commands import refused, refused_at_once
 
 COMMANDS = (
     ("run", "demo"),
@@ -18,6 +18,10 @@ SECRETS = (
     "spark.ssl.keyPassword",
     "spark.hadoop.fs.s3a.access.key",
     "spark.rheostat.kafka.sasl.jaas.config",
+    "spark.hadoop.fs.azure.account.key.store.dfs.core.windows.net",
+    "spark.hadoop.fs.azure.sas.container.store",
+    "spark.hadoop.some.private.key",
+    "spark.sql.catalog.c.credential",
 )
 
 
@@ -33,6 +37,30 @@ def test_a_secret_on_the_command_line_is_refused(
     told = refused_at_once(capsys, monkeypatch, tmp_path, *command, "--conf", f"{key}=hunter2")
     assert f"--conf {key}: " in told and "--conf-file" in told
     assert "hunter2" not in told
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        "spark.executor.extraJavaOptions=-Djavax.net.ssl.keyStorePassword=hunter2",
+        "spark.sql.catalog.c.url=jdbc:postgresql://db/x?user=me&password=hunter2",
+    ],
+)
+def test_a_secret_within_a_value_is_refused_too(pair: str, capsys: pytest.CaptureFixture[str]) -> None:
+    told = refused(capsys, "run", "demo", "--conf", pair)
+    assert "--conf-file" in told and "hunter2" not in told
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        "spark.ssl.keyStore=/etc/keys",
+        "spark.hadoop.fs.s3a.aws.credentials.provider=com.example.Provider",
+        "spark.executor.memory=1g",
+    ],
+)
+def test_what_holds_no_secret_is_taken(pair: str) -> None:
+    assert settings.read([pair], None) == dict([pair.split("=")])
 
 
 def test_a_secret_in_a_file_is_read(tmp_path: Path) -> None:

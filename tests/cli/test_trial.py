@@ -2,6 +2,7 @@
 
 import re
 import signal
+import socket
 from dataclasses import replace
 from pathlib import Path
 
@@ -179,7 +180,7 @@ def test_no_secret_is_kept() -> None:
         (("-p", "ds2", "--nodes", "4:1"), "--nodes"),
         (("-p", "ds2", "--trigger", "0"), "--trigger"),
         (("-p", "ds2", "--kafka", "127.0.0.1:1"), "no Kafka broker answers at 127.0.0.1:1"),
-        (("-p", "ds2", "--kafka", "nonsense"), "no Kafka broker answers at nonsense"),
+        (("-p", "ds2", "--kafka", "nonsense"), "'nonsense' is not a valid broker address"),
         (("-p", "ds2", "-c", "wave"), "wave"),
         (("-p", "ds2", "-a", "wordcont"), "wordcount"),
         (("-p", "ds2", "-a", "none.py"), "there is no such script"),
@@ -275,3 +276,13 @@ def test_options_that_no_run_can_have_leave_nothing(
     monkeypatch.setattr(trial_rounds, "run_one", run_one)
     assert "no such broker" in refused(capsys, *TRIAL, "-p", "ds2")
     assert list(Path("trial").iterdir()) == []
+
+
+def test_something_else_that_listens_at_the_broker_s_address_is_refused_within_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("rheostat.infrastructure.topics.ASKED_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        address = f"127.0.0.1:{mute.getsockname()[1]}"
+        told = refused_at_once(capsys, monkeypatch, tmp_path, *TRIAL, "-p", "ds2", "--kafka", address)
+    assert f"no Kafka broker answers at {address}" in told

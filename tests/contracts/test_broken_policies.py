@@ -61,6 +61,26 @@ USELESS = {  # what is wrong: the module, and what is said
 SIMULATE = ("simulate", "-t", "wordcount", "-c", "constant:rate=900:duration=10m", "-p", "foreign")
 
 
+HELPERS = """from dataclasses import replace
+from rheostat.model.configuration import Configuration
+from rheostat.model.decision import Placement
+
+class Mute(Exception):
+    def __str__(self): sys.exit(3)
+
+def asks(situation, nodes=2, **parallelism):
+    wanted = Configuration({**situation.configuration.parallelism, **parallelism}, 2, nodes)
+    return replace(hold(situation, 'x'), target=wanted)
+
+def all_of(start, count):
+    return Configuration(dict.fromkeys(start.topology.names, count), 1, 1)
+
+def nested(levels):
+    return {'a': nested(levels - 1)} if levels else {}
+
+"""
+
+
 @pytest.fixture
 def foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The module of a policy `foreign`, laid out as an installer would; the test writes its text."""
@@ -105,6 +125,36 @@ def test_a_policy_that_needs_a_parameter_is_listed_and_built_with_it(
     assert build("foreign(most=3)").info.name == "foreign"
 
 
+def test_numbers_of_numpy_are_numbers(foreign: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    foreign.write_text(
+        f"{BEGIN}{HELPERS}import numpy as np\nclass Foreign(Policy):\n    info = INFO\n"
+        "    def propose(self, situation, memory):\n"
+        "        return asks(situation, split=np.int64(2), nodes=np.int64(2)), {}\n"
+    )
+    assert call(*SIMULATE, "--json") == 0
+    decisions = json.loads(capsys.readouterr().out)["decisions"]
+    assert "applied" in {one["status"] for one in decisions}
+
+
+@pytest.mark.parametrize(
+    ("first", "why"),
+    [
+        ("all_of(start, 1.5)", "Expected `int`"),
+        ("all_of(start, -1)", "at least one node, executor and instance"),
+        ("Configuration({}, 1, 1)", "it must name the parallelism of "),
+        ("7", "must return a Configuration"),
+    ],
+)
+def test_a_first_configuration_that_makes_no_sense_is_refused(
+    first: str, why: str, foreign: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    foreign.write_text(
+        f"{BEGIN}{HELPERS}class Foreign(Policy):{HOLDS}    def initial(self, start): return {first}"
+    )
+    told = refused(capsys, *SIMULATE)
+    assert "policy 'foreign' cannot begin: " in told and why in told
+
+
 def test_a_policy_that_cannot_begin_is_refused(foreign: Path, capsys: pytest.CaptureFixture[str]) -> None:
     foreign.write_text(f"{BEGIN}class Foreign(Policy):{HOLDS}    def initial(self, start): sys.exit(5)")
     assert "policy 'foreign' cannot begin: SystemExit: 5" in refused(capsys, *SIMULATE)
@@ -118,14 +168,32 @@ def test_a_policy_that_cannot_begin_is_refused(foreign: Path, capsys: pytest.Cap
         ("return hold(situation, 'x'), {'seen': {1, 2}}", "its memory must be plain JSON data"),
         ("return hold(situation, 'x'), 7", "its memory must be a dictionary, not int"),
         ("return None", "TypeError"),
+        ("raise Mute()", "Mute: its message cannot be shown"),
+        ("return asks(situation, split=2.5), {}", "its proposal is wrong: Expected `int`"),
+        ("return asks(situation, nodes=2.5), {}", "its proposal is wrong: Expected `int`"),
+        ("return asks(situation, elsewhere=2), {}", "it must name the parallelism of "),
+        ("return asks(situation, split=0), {}", "there must be at least one node, executor and instance"),
+        ("return replace(hold(situation, 'x'), alert=5), {}", "its proposal is wrong: Expected `str`"),
+        ("return replace(hold(situation, 'x'), causes='abc'), {}", "Expected `tuple[Cause, ...]`"),
+        ("return replace(hold(situation, 'x'), rejected=(object(),)), {}", "its proposal is wrong"),
+        (
+            "return replace(hold(situation, 'x'), placement=Placement(add=('x',))), {}",
+            "Expected `tuple[str, str]`",
+        ),
+        (
+            "return hold(situation, None), {}",
+            "its proposal is wrong at reason: Input should be a valid string",
+        ),
+        ("return hold(situation, 'x'), nested(400)", "its memory must be plain JSON data"),
     ],
 )
 def test_a_policy_that_fails_to_decide_holds_and_the_run_goes_on(
     does: str, why: str, foreign: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     foreign.write_text(
-        f"{BEGIN}class Foreign(Policy):\n    info = INFO\n"
-        f"    def propose(self, situation, memory):\n        {does}"
+        f"{BEGIN}{HELPERS}class Foreign(Policy):\n    info = INFO\n"
+        f"    def decide(self, situation, memory):\n        {does}\n"
+        "    propose = None"
     )
     assert call(*SIMULATE, "--json") == 0
     decisions = json.loads(capsys.readouterr().out)["decisions"]

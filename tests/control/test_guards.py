@@ -185,6 +185,21 @@ def test_nodes_that_are_exchanged_and_too_few_get_another() -> None:
     assert plan.placement == Placement(add=(("small", "local"),) * 2)
 
 
+@pytest.mark.parametrize(
+    ("places", "nodes", "why"),
+    [
+        (Placement(remove=("n1", "n1")), 1, ""),  # twice is once
+        (Placement(remove=("n1", "n1")), 0, "lead to 1"),
+        (Placement(remove=("zz",)), 1, "removes a node 'zz', which is not there"),
+        (Placement(add=(("huge", "local"),)), 3, "adds a node of kind 'huge', which there is not"),
+    ],
+)
+def test_a_proposal_that_names_nodes_which_cannot_be_is_held(places: Placement, nodes: int, why: str) -> None:
+    plan = check(config(1, 1, 1, nodes=nodes), placement=places)
+    assert plan.changes == (not why)
+    assert why in "".join(plan.vetoes)
+
+
 def test_a_veto_says_what_the_policy_had_wished() -> None:
     refused = check(config(1, 2, 1), Guards(cooldown_seconds=60), changed_at=(NOW,))
     assert (refused.wished, refused.target) == (config(1, 2, 1), config(1, 1, 1))

@@ -1,10 +1,12 @@
 """Nothing in a run's folder is trusted: what a resumed run ends and removes proves to be its own."""
 
+import json
 import os
 import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ import pytest
 from rheostat.engines.spark import identity
 from rheostat.engines.spark.identity import Identity
 from rheostat.engines.spark.link import Link
-from rheostat.engines.spark.spec import PID, SPEC
+from rheostat.engines.spark.spec import LOG, PID, SPEC
 
 from .scripted import driver_process, spec
 
@@ -136,6 +138,28 @@ def test_a_pid_file_that_makes_no_sense_is_no_driver(run: Path, written: str) ->
     spec(run, run / "s", identity.new_token()).write()
     (run / PID).write_text(written)
     assert Link.attach(run) is None
+
+
+@pytest.mark.parametrize("key", ["socket", "folder"])
+def test_a_path_with_a_nul_is_nobodys(run: Path, key: str) -> None:
+    written = spec(run, run / "s", identity.new_token()).write()
+    stated = json.loads(written.read_text())
+    written.write_text(json.dumps(stated | {key: f"{run}/rheostat-\0x/driver"}))
+    (run / PID).write_text(f"{os.getpid()} 1\n")
+    assert Link.attach(run) is None
+
+
+def test_a_driver_that_could_not_be_started_leaves_neither_its_folder_nor_a_secret(
+    run: Path, tmp_path: Path
+) -> None:
+    given = replace(
+        spec(run, Link.socket_path(tmp_path), ""), settings={"spark.authenticate.secret": "hunter2"}
+    )
+    (run / LOG).mkdir()
+    with pytest.raises(IsADirectoryError):
+        Link.start(given)
+    assert not given.scratch.exists()
+    assert "hunter2" not in (run / SPEC).read_text()
 
 
 @pytest.mark.parametrize(

@@ -130,5 +130,5 @@ def test_a_taken_port_is_refused_before_anything_is_made(broker: kafka.Broker, t
 def test_where_no_broker_is_one_line_says_how_to_get_one() -> None:
     servers = f"127.0.0.1:{kafka.free_port()}"
     assert not kafka.answers(servers)
-    with pytest.raises(UserError, match="'nonsense' is no broker; write HOST:PORT"):
+    with pytest.raises(UserError, match="'nonsense' is not a valid broker address"):
         kafka.answers("nonsense")

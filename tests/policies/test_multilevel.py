@@ -261,6 +261,15 @@ def test_a_window_is_compared_with_the_schedule_of_that_window_not_of_now() -> N
     assert scheduled(500, now=360).alert is not None
 
 
+def test_a_load_that_batches_of_before_the_window_show_is_compared_with_their_schedule() -> None:
+    seen = situation(load=640, now=365)  # the step down is at 600 ... up at 300: its batch began at 297
+    late = replace(seen.observation.application, trigger_seconds=5.0, batch_seconds=3.0)
+    whole = replace(seen, observation=replace(seen.observation, application=late))
+    policy = Multilevel(schedule=STEP)
+    assert decided(seen, policy).alert is not None
+    assert decided(whole, policy).alert is None
+
+
 def test_a_schedule_of_a_day_follows_the_time_of_day_and_not_the_age_of_the_run() -> None:
     nine = 9 * 3_600.0
     day = Multilevel(schedule="day:low=100:high=4000")

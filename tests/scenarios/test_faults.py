@@ -4,13 +4,15 @@ The chaos suite (tests/chaos) does some of them to a real cluster.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from rheostat.engines.spark.engine import SparkEngine
+from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
-from tests.scripted.world import World, application, change, live
+from tests.scripted.world import KIND, World, application, change, live
 
 STEPS = {
     "out": ("nodes", "executors", "parallelism", "batch", "end"),
@@ -28,22 +30,26 @@ def freeze(world: World) -> None:
     world.freeze(20.0)
 
 
-FAULTS: dict[str, Callable[[World], None]] = {
-    "executor": World.kill_executor,
-    "node": World.kill_node,
-    "driver": World.kill_driver,
-    "frozen": freeze,
-    "source": silence,
-}
+FAULTS = ("executor", "node", "driver", "frozen", "source")
 
 
-def strike_at(engine: SparkEngine, step: str, strike: Callable[[], None]) -> list[str]:
+def strike(world: World, fault: str, which: int = -1) -> None:
+    """Do it, to this one of the nodes or executors."""
+    if fault == "executor":
+        world.kill_executor(which)
+    elif fault == "node":
+        world.kill_node(which)
+    else:
+        {"driver": World.kill_driver, "frozen": freeze, "source": silence}[fault](world)
+
+
+def strike_at(engine: SparkEngine, step: str, blow: Callable[[], None]) -> list[str]:
     """Do something once when a step is reached; returns the steps that were reached."""
     reached: list[str] = []
 
     def hook(name: str) -> None:
         if name == step and step not in reached:
-            strike()
+            blow()
         reached.append(name)
 
     engine._actuator.before_step = hook
@@ -74,29 +80,56 @@ CASES = [
 ]
 
 
+@dataclass(frozen=True)
+class Setting:
+    """Around what a change is disturbed."""
+
+    kind: NodeKind = KIND
+    owned: bool = True  # else the nodes are those of a cluster of others
+    watched: bool = False  # by a view that polls, also while a change is under way
+    which: int = -1  # node or executor is struck: the youngest
+
+
+SETTINGS = {
+    "plain": Setting(),
+    "watched": Setting(watched=True),
+    "two executors a node": Setting(kind=replace(KIND, executors=2)),
+    "a cluster of others": Setting(owned=False),
+    "the oldest is struck": Setting(which=0),
+}
+
+
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 @pytest.mark.parametrize(("mode", "kind", "step", "fault"), CASES)
 def test_after_a_fault_at_any_step_the_application_is_what_was_decided_and_can_be_changed_again(
-    mode: str, kind: str, step: str, fault: str, tmp_path: Path
+    mode: str, kind: str, step: str, fault: str, setting: Setting, tmp_path: Path
 ) -> None:
-    world = World(tmp_path, mode=mode)
+    world = World(tmp_path, mode=mode, kind=setting.kind, owned=setting.owned)
+    for _ in range(0 if setting.owned else 3):
+        world.add_node()
     before, after = SIZES[kind]
-    engine = application(world, nodes=before, key=2 * before)
+    engine = application(world, nodes=before, key=2 * before, watched=setting.watched)
     wished = {"total": 3} if kind == "rescale" else {"key": 2 * after}
-    reached = strike_at(engine, step, lambda: FAULTS[fault](world))
+    reached = strike_at(engine, step, lambda: strike(world, fault, setting.which))
 
+    had = engine.configuration
     outcome = engine.apply(change(engine, nodes=after, **wished))
-    assert step in reached
-    assert outcome.status in (Status.APPLIED, Status.FAILED)
+    assert step in reached or (step, setting.owned) == ("nodes", False)  # there, none has to be ordered
     assert outcome.configuration == engine.configuration
+    if outcome.status is Status.APPLIED:
+        assert outcome.configuration.parallelism == {**had.parallelism, **wished}
+    else:
+        assert outcome.status is Status.FAILED
+        back = outcome.configuration.parallelism == had.parallelism
+        assert "rolled back" not in outcome.reason or back
     live(engine, 240)
-    check_runs_as_told(engine, world)
+    check_runs_as_told(engine, world, setting.owned)
 
     again = engine.apply(change(engine, nodes=after, **wished))
     assert again.status in (Status.APPLIED, Status.UNCHANGED), again.reason
-    check_runs_as_told(engine, world)
-    assert (engine.configuration.nodes, engine.configuration.parallelism) == (
-        after, {**outcome.configuration.parallelism, **wished},
-    )  # fmt: skip
+    check_runs_as_told(engine, world, setting.owned)
+    assert engine.configuration.nodes == after
+    assert engine.configuration.parallelism == {**outcome.configuration.parallelism, **wished}
     if fault not in ("executor", "node"):  # a lost executor takes a query in Real-Time Mode with it
         assert world.deaths == []
 
@@ -108,3 +141,50 @@ def test_a_fault_that_stops_a_change_says_what_was_taken_back(tmp_path: Path) ->
     outcome = engine.apply(change(engine, nodes=2, key=4))
     assert outcome.status is Status.FAILED
     assert outcome.reason == "a node ended by itself before its executors were registered; rolled back"
+
+
+def test_a_roll_back_that_could_not_be_done_is_not_told_as_done(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    engine = application(world)
+    strike_at(engine, "parallelism", world.kill_driver)
+    outcome = engine.apply(change(engine, nodes=2, key=4))
+    assert outcome.status is Status.FAILED
+    assert "rolled back" not in outcome.reason
+
+
+def test_a_node_that_was_to_stay_and_ends_before_another_leaves_is_stayed_for(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    engine = application(world, nodes=2, key=4)
+    strike_at(engine, "release", lambda: world.kill_node(0))
+    engine.apply(change(engine, nodes=1, key=2))
+    assert engine.machines.names() == ("n2",)
+    assert "remove n2" not in world.asked
+
+
+def test_a_scale_in_that_fails_half_way_tells_the_parallelism_that_runs(tmp_path: Path) -> None:
+    world = World(tmp_path, mode="realtime")
+    engine = application(world, nodes=2, key=4)
+
+    def fall_silent() -> None:  # no batch ends, so no executor leaves
+        world.silent_until = world.now + 1000
+
+    strike_at(engine, "release", fall_silent)
+    outcome = engine.apply(change(engine, nodes=1, key=2))
+    assert outcome.status is Status.FAILED
+    assert outcome.configuration.parallelism["key"] == world.parallelism["key"] == 2
+
+
+def test_state_that_a_driver_rewrote_before_it_died_is_told(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    engine = application(world, nodes=2, key=4)
+
+    def rewrite_and_die() -> None:
+        world.state = 3
+        world.kill_driver()
+
+    world.on_rescale = rewrite_and_die
+    engine.apply(change(engine, total=3))
+    world.on_rescale = lambda: None
+    live(engine, 100)
+    check_runs_as_told(engine, world)
+    assert engine.configuration.parallelism["total"] == 3

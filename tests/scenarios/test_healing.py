@@ -3,6 +3,7 @@
 from itertools import pairwise
 from pathlib import Path
 from threading import Event
+from typing import cast
 
 import pytest
 
@@ -10,7 +11,7 @@ from rheostat.engines.spark.engine import SparkEngine
 from rheostat.engines.spark.healing import BARE_SECONDS
 from rheostat.engines.spark.link import DriverLostError
 from rheostat.model.errors import RheostatError, UserError
-from tests.scripted.world import World, application, change, live
+from tests.scripted.world import Driver, World, application, change, live
 
 from .test_faults import check_runs_as_told
 
@@ -192,6 +193,30 @@ def test_a_driver_that_cannot_be_started_ends_the_run_after_five_attempts(
         live(engine, 600)
     assert len(attempts) == 5
     assert [round(late - early) for early, late in pairwise(attempts)] == [2, 4, 8, 16]
+
+
+def test_a_driver_that_hangs_is_ended_before_another_is_started(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    engine = application(world, nodes=2, key=4)
+    hanging = cast(Driver, engine.monitor.link)
+    hanging.hangs = True
+    live(engine, 120)
+    assert cast(Driver, engine.monitor.link) is not hanging
+    check_runs_as_told(engine, world)
+
+
+def test_a_master_that_does_not_answer_ends_no_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(tmp_path)
+    engine = application(world, nodes=2, key=4)
+
+    def dropped(_name: str) -> bool:
+        raise OSError("the Master does not answer")
+
+    monkeypatch.setattr(engine.machines, "dropped", dropped)
+    world.starts_executors = False
+    world.kill_executor()
+    live(engine, 4 * BARE_SECONDS)
+    assert engine.machines.names() == ("n1", "n2")
 
 
 def test_a_driver_that_said_why_it_ends_is_believed_before_its_spark_has_ended(

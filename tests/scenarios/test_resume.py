@@ -60,7 +60,7 @@ class Attached(Driver):
     """A driver that runs already."""
 
     def __init__(self, world: World, spec: Spec) -> None:
-        self.world, self.spec = world, spec
+        self.world, self.spec, self.hangs = world, spec, False
 
 
 def settle(run: Running, wanted: Mapping[str, int]) -> None:

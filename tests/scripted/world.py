@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from rheostat.engines.spark.engine import SparkEngine
-from rheostat.engines.spark.link import DriverLostError, Link
+from rheostat.engines.spark.line import DriverLostError, DriverSilentError
+from rheostat.engines.spark.link import Link
 from rheostat.engines.spark.spec import Spec
 from rheostat.infrastructure.usage import Usage
 from rheostat.model.configuration import Configuration, NodeKind
@@ -23,6 +24,7 @@ from rheostat.model.errors import RheostatError, UserError
 KIND = NodeKind(cores=1.0, slots=4, memory_mb=1024.0)
 CHAIN = ("in", "key", "total")  # a source, a stateless operator and one that keeps state
 STEP_SECONDS = 0.1
+TICK_SECONDS = 0.5
 ROWS = 100  # of one batch
 
 
@@ -186,12 +188,12 @@ class World:
         text = {"event": "executor removed", "id": executor.id, "reason": why, "at": self.now * 1000}
         self.events.append(text)
 
-    def kill_executor(self) -> None:
-        for executor in list(self.executors.values())[-1:]:
-            self._lose(executor, "killed")
+    def kill_executor(self, which: int = -1) -> None:
+        if self.executors:
+            self._lose(list(self.executors.values())[which], "killed")
 
-    def kill_node(self) -> None:
-        self.nodes[self.alive()[-1]].alive = False
+    def kill_node(self, which: int = -1) -> None:
+        self.nodes[self.alive()[which]].alive = False
 
     def freeze(self, seconds: float) -> None:
         self.nodes[self.alive()[-1]].frozen_until = self.now + seconds
@@ -210,9 +212,10 @@ def _moment(at: float) -> str:
 
 @dataclass
 class Clock:
-    """The world's time."""
+    """The world's time; like the real one, it lets whoever watches the run look while it sleeps."""
 
     world: World
+    on_tick: Callable[[], None] = lambda: None
 
     def now(self) -> float:
         return self.world.now
@@ -221,7 +224,10 @@ class Clock:
         return now
 
     def sleep(self, seconds: float) -> None:
-        self.world.sleep(seconds)
+        until = self.world.now + seconds
+        while (left := until - self.world.now) > 1e-9:
+            self.world.sleep(min(TICK_SECONDS, left))
+            self.on_tick()
 
 
 class Nodes:
@@ -285,10 +291,10 @@ class Driver:
         self.world, self.spec = world, spec
         if spec.scratch != world.folder:  # the engine made it for a socket, which nobody opens
             spec.scratch.rmdir()
+        assert not world.drivers, "two drivers at once"
         world.drivers += 1
         world.wanted = world.wanted or len(world.nodes) * world.kind.executors  # Spark begins on all Workers
-        self._generation = world.drivers
-        self.kills = 0
+        self.hangs = False
 
     @property
     def alive(self) -> bool:
@@ -309,6 +315,9 @@ class Driver:
     def ask(self, what: str, timeout: float = 60.0, **about: Any) -> Any:
         if not self.alive:
             raise DriverLostError("the driver is gone")
+        if self.hangs:
+            self.world.sleep(timeout)
+            raise DriverSilentError("the driver does not answer")
         return getattr(self, f"_{what}")(**about)
 
     def _describe(self) -> dict[str, Any]:
@@ -386,8 +395,10 @@ class Driver:
         return {"pause_seconds": 2.0, "rewrite_seconds": 1.0}
 
 
-def application(world: World, nodes: int = 1, key: int = 2, began: bool = True) -> SparkEngine:
-    """The real engine over a world, with its application running."""
+def application(
+    world: World, nodes: int = 1, key: int = 2, began: bool = True, watched: bool = False
+) -> SparkEngine:
+    """The real engine over a world, with its application running, perhaps watched by somebody who polls."""
     spec = Spec("app", "app.py", Nodes.url, str(world.folder), str(world.folder / "s"), "c", mode=world.mode)
 
     def start(new: Spec) -> Link:
@@ -405,6 +416,8 @@ def application(world: World, nodes: int = 1, key: int = 2, began: bool = True) 
         )
         live(engine, 4 * world.batch_seconds)
         world.asked.clear()
+    if watched:
+        clock.on_tick = engine.poll
     return engine
 
 

@@ -13,7 +13,7 @@ from rheostat.model.graph import SHARE_SLACK, check_names, check_shares, downstr
 
 MAX_RATE = 1e15  # rows per second; beyond it the arithmetic of doubles loses whole rows
 MAX_COMPONENTS = 3000  # the predictive allocator holds tables of components × components
-ROUNDING = 0.01  # by which measured shares may exceed 1 together, each being rounded
+ROUNDING = 0.005  # of a measured share: half of its second digit
 MAX_UNITS = 1_000_000  # a component's units
 
 Number = Annotated[float, Field(strict=True)]
@@ -119,7 +119,7 @@ def _without_rounding(shares: Mapping[str, float]) -> Mapping[str, float]:
     ({'a': 0.5, 'b': 0.5}, {'a': 0.5, 'b': 0.4})
     """
     total = sum(shares.values())
-    if not 1 < total <= 1 + ROUNDING + SHARE_SLACK:
+    if min(shares.values(), default=0.0) < 0 or not 1 < total <= 1 + ROUNDING * len(shares) + SHARE_SLACK:
         return shares
     return {child: share / total for child, share in shares.items()}
 

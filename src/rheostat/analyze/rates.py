@@ -2,8 +2,11 @@
 
 from collections.abc import Mapping
 
+from rheostat.model.errors import UserError
 from rheostat.model.topology import Topology
 
+MAX_RATE = 1e15  # rows/s; beyond, floating point no longer counts rows
+MAX_CORES = 1e9
 StreamRates = Mapping[tuple[str, str], float]  # (upstream, downstream) -> rows per row processed upstream
 
 
@@ -46,3 +49,18 @@ def nominal_mix(topology: Topology) -> dict[str, float]:
 def visits(topology: Topology) -> dict[str, float]:
     """Rows at each operator per row offered to the application as a whole."""
     return demand(topology, nominal_mix(topology))
+
+
+def check_rates(topology: Topology, rates: Mapping[str, float]) -> None:
+    """Refuse loads, selectivities and costs that are finite each and together beyond computing."""
+    for operator in topology.operators:
+        rate = rates[operator.name]
+        if not rate <= MAX_RATE:
+            raise UserError(
+                f"operator {operator.name!r} would get {rate:g} rows/s; {MAX_RATE:g} is the limit"
+            )
+        if not rate * operator.cost_seconds <= MAX_CORES:
+            cores = rate * operator.cost_seconds
+            raise UserError(
+                f"operator {operator.name!r} would need {cores:g} cores; {MAX_CORES:g} is the limit"
+            )

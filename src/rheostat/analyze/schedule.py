@@ -15,7 +15,8 @@ MOST_SAMPLES = 240  # of one look at the schedule; a look of some minutes sees e
 class Schedule:
     """One period of the expected load.
 
-    A day begins at midnight and a week on Monday, both in local time. Any other period begins with the run.
+    A day and a week follow the local time: they begin at midnight and on Monday, or where the curve's own
+    timestamps begin. Any other period begins with the run.
     """
 
     curve: Curve
@@ -36,6 +37,6 @@ class Schedule:
         """
         period, offset = self.curve.duration_seconds, 0.0
         if self.clock_period is not None:
-            period, offset = self.clock_period, local_start
+            period, offset = self.clock_period, local_start - self.curve.begins_at
         count = 1 + min(MOST_SAMPLES, max(1, round(end - start)))
         return self.curve.rate((np.linspace(start, end, count) + offset) % period)

@@ -104,8 +104,8 @@ def _bench_app(
     A map that was begun is continued: give the same options again.
     """
     from rheostat.analyze.levels import load_containers
-    from rheostat.cli import apps, bench_app, settings, watching, world
-    from rheostat.cli.running import Order, check_broker, check_script
+    from rheostat.cli import apps, bench_app, settings, sizes, watching
+    from rheostat.cli.running import Order, check_script
     from rheostat.model.secrets import without_secrets
     from rheostat.policies.discovery import Discovery
 
@@ -115,7 +115,9 @@ def _bench_app(
     every = watching.positive("--period", period, least=0.5)
     held = watching.positive("--hold", hold, least=(bench_app.LOOKS + 1) * every)  # none is taken at its end
     if kafka is not None:
-        check_broker(kafka)
+        from rheostat.infrastructure.topics import must_answer
+
+        must_answer(kafka)
     containers = load_containers(platform) if platform else "slot+node"
     name, script = Path(app).stem, apps.find(app)
     check_script(script)
@@ -127,8 +129,8 @@ def _bench_app(
         folder=Path(),
         arguments=("--partitions", str(partitions), "--seed", str(seed)),
         mode=mode,
-        kind=world.node_kind(node),
-        bounds=world.bounds(nodes),
+        kind=sizes.node_kind(node),
+        bounds=sizes.bounds(nodes),
         trigger_seconds=trigger_seconds,
         kafka=kafka,
         seed=seed,

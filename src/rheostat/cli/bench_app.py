@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 
 from rheostat.analyze.levels import LevelDocument, MapDocument, read_map
 from rheostat.cli import console, results, watching
-from rheostat.cli.broker import delete_links
 from rheostat.cli.running import Order
 from rheostat.control.loop import Turn
 from rheostat.engines.spark import rate_source
@@ -135,6 +134,8 @@ def _no_links_left(order: Order) -> Iterator[None]:
         yield
     finally:
         if order.kafka and (order.folder / SPEC).exists():
+            from rheostat.cli.broker import delete_links
+
             delete_links(order.folder)
 
 

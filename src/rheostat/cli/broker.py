@@ -18,18 +18,10 @@ def delete_links(run: Path) -> int:
         raise UserError(f"{run} is no run's folder: give the one that `rheostat run` used") from None
     if spec.kafka is None:
         raise UserError(f"the run in {run} used no Kafka: there is nothing to delete")
-    must_answer(spec.kafka)
+    kafka.must_answer(spec.kafka)
     found = [name for name in kafka.topics(spec.kafka) if name.startswith(spec.topic_prefix)]
     kafka.delete_topics(spec.kafka, found)
     return len(found)
-
-
-def must_answer(servers: str) -> None:
-    """Refuse a broker that is not there."""
-    if not kafka.answers(servers, seconds=5.0):
-        raise UserError(
-            f"no Kafka broker answers at {servers}; start one with `rheostat kafka up`, or give --servers"
-        )
 
 
 def rows(servers: str, topic: str) -> int:

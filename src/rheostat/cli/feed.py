@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 from rheostat.infrastructure.interrupts import uninterrupted
 from rheostat.infrastructure.keeping import keeping
-from rheostat.infrastructure.topics import create_topic, delete_topics
 from rheostat.model.errors import RheostatError
 
 
@@ -53,6 +52,8 @@ class Feed:
 @contextmanager
 def feed(servers: str, curve: str, seed: int, partitions: int) -> Iterator[Feed]:
     """Make the topic; on the way out end the sender and delete the topic."""
+    from rheostat.infrastructure.topics import create_topic, delete_topics
+
     with keeping() as keep:
         made = Feed(servers, curve, seed, keep)
         create_topic(servers, made.topic, partitions)

@@ -90,7 +90,7 @@ def topics(servers: options.ServersOption = SERVERS, as_json: Json = False) -> N
     from rheostat.cli import broker
     from rheostat.infrastructure import kafka
 
-    broker.must_answer(servers)
+    kafka.must_answer(servers)
     found = [
         {"topic": name, "partitions": partitions, "rows": broker.rows(servers, name)}
         for name, partitions in kafka.topics(servers).items()

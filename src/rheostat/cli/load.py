@@ -122,7 +122,7 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="What was sent, for programs.")] = False,
 ) -> None:
     """Send keyed rows to a Kafka topic at a curve's rate; Ctrl-C ends it."""
-    from rheostat.cli import broker, load_send
+    from rheostat.cli import load_send
     from rheostat.infrastructure import kafka
     from rheostat.infrastructure.producer import LEAST_SIZE, Rows, Schedule, Sender
     from rheostat.workloads import parse_curve
@@ -134,7 +134,7 @@ def run(
     if seconds is not None and not 0 < seconds < float("inf"):
         raise UserError("--seconds must be greater than 0")
     schedule = Schedule(parse_curve(curve), seed, time_scale)
-    broker.must_answer(servers)
+    kafka.must_answer(servers)
     if partitions is not None or topic not in kafka.topics(servers):
         kafka.create_topic(servers, topic, partitions or 4)
     sender = Sender(servers, topic, schedule, Rows(keys, seed, size))

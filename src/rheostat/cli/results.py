@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,16 @@ from rich.table import Table
 
 from rheostat.analyze.judging import Measures, Series
 from rheostat.cli import console, figures
-from rheostat.engines.simulator.comparison import Run
 from rheostat.model.errors import FileError
 from rheostat.model.files import replacing
+
+if TYPE_CHECKING:
+    from rheostat.engines.simulator.comparison import Run
 
 POINTS = 1500  # drawn per line
 
 
-def measures_table(title: str, runs: dict[str, Run]) -> Table:
+def measures_table(title: str, runs: "dict[str, Run]") -> Table:
     """One row per policy."""
     table = console.table(
         title,

@@ -64,7 +64,7 @@ def _run(
     seed: options.SeedOption = 0,
 ) -> None:
     """Keep a streaming application as large as its load needs. Runs it until it ends, or Ctrl-C."""
-    from rheostat.cli import apps, settings, watching, world
+    from rheostat.cli import apps, settings, sizes, watching
     from rheostat.cli.running import JOURNAL, Order
     from rheostat.control.guards import Guards
     from rheostat.engines.spark.modes import check_mode
@@ -80,8 +80,8 @@ def _run(
         arguments=tuple(arguments or ()),
         mode=mode,
         master=_master(master),
-        kind=world.node_kind(node),
-        bounds=world.bounds(nodes),
+        kind=sizes.node_kind(node),
+        bounds=sizes.bounds(nodes),
         guards=Guards(
             cooldown_seconds=watching.positive("--cooldown", cooldown, least=0.0),
             changes_per_hour=max(0, changes),

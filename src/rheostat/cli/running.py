@@ -23,7 +23,6 @@ from rheostat.engines.spark.engine import SparkEngine
 from rheostat.engines.spark.link import EndedError, Keep, Link, keep_nothing
 from rheostat.engines.spark.machines import AllocatedMachines, ForeignMachines, LocalMachines, Machines
 from rheostat.engines.spark.spec import Spec
-from rheostat.infrastructure import kafka
 from rheostat.infrastructure.java import java_version, spark_home
 from rheostat.infrastructure.local import LocalProvider
 from rheostat.model.configuration import Bounds, Configuration, NodeKind
@@ -94,7 +93,7 @@ def started(
     java_version()
     check_script(order.script)
     if order.master and not order.resume:
-        _check_listens("Spark Master", order.master)
+        _check_master(order.master)
     if order.kafka:
         order = _with_kafka(order, order.kafka, say)
     order = with_secret(order)
@@ -255,8 +254,8 @@ def check_script(script: Path) -> None:
         raise UserError(f"{script}: {error}") from None
 
 
-def _check_listens(what: str, url: str, otherwise: str = "") -> None:
-    """Their clients would try for a minute; a URL may name several places, one of which is enough."""
+def _check_master(url: str) -> None:
+    """Spark would try for a minute; a URL may name several places, one of which is enough."""
     why: Exception | None = None
     for place in url.removeprefix("spark://").split(","):
         host, _, port = place.rpartition(":")
@@ -266,17 +265,14 @@ def _check_listens(what: str, url: str, otherwise: str = "") -> None:
             why = error
         else:
             return
-    raise UserError(f"no {what} answers at {url}: {why}{otherwise}")
-
-
-def check_broker(servers: str) -> None:
-    """Refuse a Kafka broker that is not there."""
-    _check_listens("Kafka broker", servers, "; start one with `rheostat kafka up`")
+    raise UserError(f"no Spark Master answers at {url}: {why}")
 
 
 def _with_kafka(order: Order, servers: str, say: Callable[[str], None]) -> Order:
     """Check that the broker answers, and give Spark its connector, unless the user brings one."""
-    check_broker(servers)
+    from rheostat.infrastructure import kafka
+
+    kafka.must_answer(servers)
     given = order.settings
     if "spark.jars.packages" in given:
         return order

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from rheostat.model.errors import UserError
-from rheostat.model.secrets import PATTERN, read_properties
+from rheostat.model.secrets import is_secret, read_properties
 
 
 def read(pairs: list[str] | None, file: Path | None) -> dict[str, str]:
@@ -15,7 +15,7 @@ def read(pairs: list[str] | None, file: Path | None) -> dict[str, str]:
             raise UserError("--conf: one has no =; write it as spark.some.key=VALUE")
         if not key.startswith("spark."):
             raise UserError(f"--conf {key!r}: write it as spark.some.key=VALUE")
-        if PATTERN.search(key):
+        if is_secret(key, value):
             raise UserError(
                 f"--conf {key}: every user of this machine could read the secret in the list of processes; "
                 "write it into a file and give that with --conf-file"

@@ -3,8 +3,8 @@
 from rich.text import Text
 from rich.tree import Tree
 
-from rheostat.analyze.rates import demand, nominal_mix
-from rheostat.cli import console, world
+from rheostat.analyze.rates import check_rates, demand, nominal_mix
+from rheostat.cli import console
 from rheostat.model.topology import Topology
 from rheostat.model.topology_file import find_topology
 
@@ -15,7 +15,7 @@ def show(file: str, load: float | None, as_json: bool) -> None:
     """Check a topology and draw it."""
     topology = find_topology(file)
     rates = demand(topology, _loads(topology, load))
-    world.check_rates(topology, rates)
+    check_rates(topology, rates)
     if as_json:
         console.print_json(_for_programs(topology, rates))
         return

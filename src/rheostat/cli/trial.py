@@ -60,9 +60,9 @@ def _trial(
 
     What is in the folder from an earlier call with the same options is kept: it goes on where it stopped.
     """
-    from rheostat.cli import apps, results, settings, trial_report, trial_rounds, watching, world
+    from rheostat.cli import apps, results, settings, sizes, trial_report, trial_rounds, watching
     from rheostat.cli.contest import Contest
-    from rheostat.cli.running import check_broker, check_script
+    from rheostat.cli.running import check_script
     from rheostat.model.files import write_whole
     from rheostat.policies.registry import build
     from rheostat.workloads import parse_curve
@@ -74,7 +74,9 @@ def _trial(
     if not 0 <= warm_up <= MOST_WARM_UP_SECONDS:
         raise UserError(f"--warm-up must be from 0 to {MOST_WARM_UP_SECONDS} s, not {warm_up:g}")
     if kafka is not None:
-        check_broker(kafka)
+        from rheostat.infrastructure.topics import must_answer
+
+        must_answer(kafka)
     script = apps.find(app)
     check_script(script)
     contest = Contest(
@@ -82,8 +84,8 @@ def _trial(
         script=script,
         curve=curve,
         seed=seed,
-        nodes=world.bounds(nodes),
-        node=world.node_kind(node),
+        nodes=sizes.bounds(nodes),
+        node=sizes.node_kind(node),
         mode=mode,
         trigger_seconds=trigger_seconds,
         period_seconds=watching.positive("--period", period, least=0.5),

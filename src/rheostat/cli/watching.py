@@ -51,7 +51,7 @@ class Ending:
 
 @contextmanager
 def interruptible() -> Iterator[Ending]:
-    """Ctrl-C and SIGTERM end a run in order; a second one does not cut that short."""
+    """Ctrl-C, SIGTERM and a closed terminal end a run in order; a second one does not cut that short."""
     ending = Ending()
 
     def end(number: int, _frame: FrameType | None) -> None:
@@ -59,7 +59,9 @@ def interruptible() -> Iterator[Ending]:
             ending.code = 128 + number
             raise KeyboardInterrupt
 
-    numbers = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
+    numbers = [
+        n for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN
+    ]
     before = {number: signal.signal(number, end) for number in numbers}
     try:
         yield ending

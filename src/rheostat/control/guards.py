@@ -32,7 +32,7 @@ class Guards:
         `changed_at` holds when the changes so far were done: what a change brought shows only afterwards.
         """
         current = situation.configuration
-        contradicts = proposal.placement.contradicts(current, proposal.target)
+        contradicts = _contradiction(proposal, situation)
         plan = Plan(
             number=number,
             decided_at=situation.now,
@@ -47,7 +47,7 @@ class Guards:
             changes=not contradicts and proposal.changes(current),
         )
         if contradicts:
-            checked = _hold(plan, _contradiction(proposal, current))
+            checked = _hold(plan, contradicts)
         else:
             checked = self._checked(plan, situation, changed_at) if plan.changes else plan
         return replace(checked, wished=proposal.target) if checked.vetoes else checked
@@ -105,9 +105,20 @@ def _without_wishes(placement: Placement) -> Placement:
     return replace(placement, put=(), take=(), add=(), remove=())
 
 
-def _contradiction(proposal: Proposal, current: Configuration) -> str:
-    after = proposal.placement.nodes_after(current.nodes)
-    return f"the proposal wants {proposal.target.nodes} nodes, but the nodes it names lead to {after}"
+def _contradiction(proposal: Proposal, situation: Situation) -> str:
+    """What is wrong with the single nodes that a proposal names, if anything is."""
+    places, current = proposal.placement, situation.configuration
+    there, kinds = {node.name for node in situation.observation.nodes}, {one.name for one in situation.kinds}
+    for name in places.remove:
+        if there and name not in there:
+            return f"the proposal removes a node {name!r}, which is not there"
+    for kind, _ in places.add:
+        if kind not in kinds:
+            return f"the proposal adds a node of kind {kind!r}, which there is not"
+    if places.contradicts(current, proposal.target):
+        after = places.nodes_after(current.nodes)
+        return f"the proposal wants {proposal.target.nodes} nodes, but the nodes it names lead to {after}"
+    return ""
 
 
 def _within_bounds(plan: Plan, situation: Situation) -> Plan:

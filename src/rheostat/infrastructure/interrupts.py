@@ -1,4 +1,4 @@
-"""Keeps Ctrl-C and SIGTERM out of what must not be cut in two."""
+"""Keeps Ctrl-C, SIGTERM and a closed terminal out of what must not be cut in two."""
 
 import signal
 import threading
@@ -21,7 +21,7 @@ def uninterrupted() -> Iterator[None]:
     def note(number: int, _frame: FrameType | None) -> None:
         came.append(number)
 
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {n: signal.signal(n, note) for n in numbers if signal.getsignal(n) is not signal.SIG_IGN}
     try:
         yield

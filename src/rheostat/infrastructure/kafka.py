@@ -18,7 +18,15 @@ from rheostat.infrastructure.java import java_command
 from rheostat.infrastructure.keeping import keeping
 from rheostat.infrastructure.maven import Bundle, resolve
 from rheostat.infrastructure.processes import started_at
-from rheostat.infrastructure.topics import answers, create_topic, delete_topics, ends, starts, topics
+from rheostat.infrastructure.topics import (
+    answers,
+    create_topic,
+    delete_topics,
+    ends,
+    must_answer,
+    starts,
+    topics,
+)
 from rheostat.model.errors import RheostatError, UserError
 
 __all__ = [
@@ -29,6 +37,7 @@ __all__ = [
     "create_topic",
     "delete_topics",
     "ends",
+    "must_answer",
     "running",
     "start",
     "starts",

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from rheostat.model.errors import RheostatError, UserError, nearest
 
 ANSWER_SECONDS = 15.0
+ASKED_SECONDS = 5.0  # by somebody who waits
 # The client's own log would go to the terminal; what matters comes back as an exception.
 QUIET: dict[str, Any] = {"log_level": 0, "reconnect.backoff.max.ms": 1000}
 STARTING = {
@@ -32,6 +33,12 @@ def answers(servers: str, seconds: float = ANSWER_SECONDS) -> bool:
         return bool(_admin(servers).list_topics(timeout=seconds).brokers)
     except KafkaException:
         return False
+
+
+def must_answer(servers: str) -> None:
+    """Refuse a broker that is not there; whatever else listens at its address is none."""
+    if not answers(servers, ASKED_SECONDS):
+        raise UserError(f"no Kafka broker answers at {servers}; start one with `rheostat kafka up`")
 
 
 def topics(servers: str) -> dict[str, int]:
@@ -124,7 +131,7 @@ def no_answer(servers: str, error: KafkaException) -> RheostatError:
 def _listens(server: str, seconds: float) -> bool:
     host, _, port = server.strip().rpartition(":")
     if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
-        raise UserError(f"{server!r} is no broker; write HOST:PORT")
+        raise UserError(f"{server!r} is not a valid broker address; write HOST:PORT")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=seconds).close()
     except (OSError, UnicodeError):

@@ -59,7 +59,7 @@ class Placement:
         >>> Placement(add=(("small", "local"),), remove=("n1", "n2")).nodes_after(5)
         4
         """
-        return nodes + len(self.add) - len(self.remove)
+        return nodes + len(self.add) - len(set(self.remove))
 
     def contradicts(self, current: Configuration, target: Configuration) -> bool:
         """Whether it names single nodes whose arrival and departure do not lead to the target."""

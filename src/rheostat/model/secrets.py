@@ -8,22 +8,38 @@ from typing import Any
 
 from rheostat.model.errors import FileError
 
-# Spark's own default of spark.redaction.regex, and Kafka's setting that holds a user and a password.
-PATTERN = re.compile(r"(?i)secret|password|token|access[.]?key|sasl[.]jaas[.]config")
+# Spark's own default of spark.redaction.regex, Kafka's setting that holds a user and a password, and what
+# clouds call their keys.
+_KEYS = re.compile(
+    r"(?i)secret|password|token|(access|account|private|api)[._-]?key(?!store)|[.]sas[.]|credential(?!s?[.]provider)"
+    r"|sasl[.]jaas[.]config"
+)
+_VALUES = re.compile(r"(?i)(secret|password|passwd|token)\w*=")  # options and addresses that hold one
 HIDDEN = "*********(redacted)"  # as Spark writes it
 SHORTEST = 4  # characters; a shorter value would be found in every text
 OTHERS = 0o077  # the permissions of everybody but the owner
 
 
+def is_secret(key: str, value: str = "") -> bool:
+    """Whether a setting must not be shown, by its name or by what its value holds.
+
+    >>> is_secret("spark.hadoop.fs.s3a.secret.key"), is_secret("spark.executor.memory", "1g")
+    (True, False)
+    >>> is_secret("spark.executor.extraJavaOptions", "-Djavax.net.ssl.keyStorePassword=hunter2")
+    True
+    """
+    return bool(_KEYS.search(key) or _VALUES.search(value))
+
+
 def secret_values(settings: Mapping[str, str]) -> tuple[str, ...]:
     """The values that must not be shown, longest first: one may be a part of another."""
-    found = {value for key, value in settings.items() if PATTERN.search(key) and len(value) >= SHORTEST}
+    found = {value for key, value in settings.items() if is_secret(key, value) and len(value) >= SHORTEST}
     return tuple(sorted(found, key=len, reverse=True))
 
 
 def without_secrets(settings: Mapping[str, str]) -> dict[str, str]:
     """The settings that everybody may see."""
-    return {key: value for key, value in settings.items() if not PATTERN.search(key)}
+    return {key: value for key, value in settings.items() if not is_secret(key, value)}
 
 
 def hide(what: Any, values: tuple[str, ...]) -> Any:

@@ -156,7 +156,9 @@ class Multilevel(Policy):
     ) -> tuple[float, str | None, str]:
         """The schedule's highest load from now until the lead time, while the window's was as expected."""
         seen, local = situation.observation, situation.local_start
-        then = schedule.between(seen.start, seen.end, local)[:-1]
+        # A source that counts nothing itself shows its load by batches, the first of which began earlier.
+        before = (seen.application.trigger_seconds or 0.0) + (seen.application.batch_seconds or 0.0)
+        then = schedule.between(seen.start - before, seen.end, local)[:-1]
         low, high = float(then.min()), float(then.max())
         if not low * (1 - self.band) <= situation.load <= high * (1 + self.band):
             around = f"{low:,.0f}" if low == high else f"{low:,.0f} to {high:,.0f}"

@@ -75,7 +75,10 @@ def _load(entry: EntryPoint) -> type[Policy]:
         raise UserError(f"policy {entry.name!r} cannot be used: {entry.value} is no subclass of Policy")
     if inspect.isabstract(kind):
         raise UserError(f"policy {entry.name!r} cannot be used: it has no method `propose`")
-    info = getattr(kind, "info", None)
+    try:
+        info = getattr(kind, "info", None)
+    except FAILURES as error:
+        raise UserError(f"policy {entry.name!r} cannot be used: {failure(error)}") from None
     if not isinstance(info, Info) or not all(isinstance(word, str) for word in vars(info).values()):
         raise UserError(f"policy {entry.name!r} cannot be used: it has no `info` of strings")
     return kind

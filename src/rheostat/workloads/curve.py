@@ -26,6 +26,7 @@ class Curve:
     duration_seconds: float
     rate: RateFunction
     noise: Noise = field(default_factory=Noise)
+    begins_at: float = 0.0  # by the clock, in seconds since Monday's midnight, where that is known
 
     def at(self, seconds: float) -> float:
         """Give the expected rows/s at one moment."""

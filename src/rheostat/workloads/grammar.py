@@ -39,29 +39,32 @@ def parse_curve(spec: str) -> Curve:
     if family is None:
         raise UserError(f"unknown load curve {_short(name)}{nearest(name[:80], FAMILIES)}")
     values = _values(family, parts)
-    duration, rate = _shape(family, values)
+    duration, rate, begins_at = _shape(family, values)
     scale, compress, lead = (_float(values[key]) for key in ("scale", "compress", "lead"))
     lasts = duration / compress + lead
     if not MIN_SECONDS <= lasts <= MAX_SECONDS:
         raise UserError(
             f"{family.name}: lasts {lasts:g} s with compress={compress:g}; allowed are 1 s to 366 days"
         )
-    return Curve(family.name, lasts, within(duration, rate, scale, compress, lead), _noise(values))
+    rates = within(duration, rate, scale, compress, lead)
+    return Curve(family.name, lasts, rates, _noise(values), begins_at - lead)
 
 
-def _shape(family: Family, values: Mapping[str, Value]) -> tuple[float, RateFunction]:
+def _shape(family: Family, values: Mapping[str, Value]) -> tuple[float, RateFunction, float]:
+    """How long it lasts, its rate at any time, and when it begins by the clock."""
     if family.name == "trace":
         if not isinstance(values["path"], str):
             raise UserError("trace: which file? write trace:FILE.csv or trace:path=FILE.csv")
         trace = read_trace(Path(values["path"]))
-        return _float(values["duration"] or trace.duration), trace.rate
+        return _float(values["duration"] or trace.duration), trace.rate, trace.begins_at
     own = {key.name: values[key.name] for key in family.keys}
     low, high = own.get("low"), own.get("high")
     if isinstance(low, float) and isinstance(high, float) and low > high:
         raise UserError(f"{family.name}: low={low:g} is above high={high:g}; swap them or raise high")
     if family.seeded:
         own["seed"] = values["seed"]
-    return _float(own["duration"]), family.build(**own)
+    begins_at = _float(own["start"]) if family.name in ("day", "week") else 0.0
+    return _float(own["duration"]), family.build(**own), begins_at
 
 
 def _values(family: Family, parts: list[str]) -> dict[str, Value]:

@@ -4,7 +4,7 @@ import io
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,8 @@ MAX_BYTES = 10 * 1024 * 1024
 MAX_SPAN_SECONDS = 366 * 86_400.0
 MAX_RATE = 1e9
 HEADER = "time,rate"
+SECONDS, LOCAL, ZONED = "seconds", "timestamps without a zone", "timestamps with a zone"
+_EPOCH = datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,7 @@ class Trace:
 
     seconds: FloatArray
     rates: FloatArray
+    begins_at: float = 0.0  # of timestamps: local time of the first, in seconds since Monday's midnight
 
     @property
     def duration(self) -> float:
@@ -63,7 +66,7 @@ def read_trace(path: Path) -> Trace:
     seconds_from_first: FloatArray = np.array(times) - times[0]
     if (np.diff(seconds_from_first) <= 0).any():
         raise FileError(f"{path}: the times are too close to tell apart; write them from 0")
-    return Trace(seconds_from_first, np.array(rates))
+    return Trace(seconds_from_first, np.array(rates), _local_time(times[0], clocks.pop()))
 
 
 def write_trace(curve: Curve, path: Path, step_seconds: float = 1.0, seed: int = 0) -> int:
@@ -112,7 +115,7 @@ def _time(place: str, text: str) -> tuple[float, str]:
         return _clock(place, text)
     if not math.isfinite(seconds):
         raise FileError(f"{place}: time {text[:40]!r} is not a finite number")
-    return seconds, "seconds"
+    return seconds, SECONDS
 
 
 def _clock(place: str, text: str) -> tuple[float, str]:
@@ -120,9 +123,18 @@ def _clock(place: str, text: str) -> tuple[float, str]:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise FileError(f"{place}: time {text[:40]!r} is neither seconds nor an ISO timestamp") from None
-    if moment.tzinfo is None:  # no zone: differences are what counts, so no zone is assumed
-        return (moment - datetime(1970, 1, 1)).total_seconds(), "timestamps without a zone"
-    return moment.timestamp(), "timestamps with a zone"
+    if moment.tzinfo is None:  # taken for local time, wherever that is
+        return (moment - _EPOCH).total_seconds(), LOCAL
+    return moment.timestamp(), ZONED
+
+
+def _local_time(seconds: float, clock: str) -> float:
+    """A time as seconds since Monday's midnight; plain seconds say nothing of the clock."""
+    if clock == SECONDS:
+        return 0.0
+    moment = datetime.fromtimestamp(seconds) if clock == ZONED else _EPOCH + timedelta(seconds=seconds)
+    midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    return moment.weekday() * 86_400.0 + (moment - midnight).total_seconds()
 
 
 def _rate(place: str, text: str) -> float:

@@ -60,7 +60,7 @@ def _holds(folder: Path, token: str) -> bool:
             and folder.name.startswith(_PREFIX)
             and (folder / TOKEN).read_bytes() == token.encode()
         )
-    except OSError:
+    except (OSError, ValueError):  # a forged path may hold a NUL
         return False
 
 

@@ -65,12 +65,11 @@ class Link:
     def start(cls, spec: Spec, keep: Keep = keep_nothing) -> "Link":
         """Start a driver process, tell whoever shall end it with us, and wait until it answers."""
         spec = replace(spec, token=identity.new_token())
-        folder = Path(spec.folder)
-        (folder / FAILURE).unlink(missing_ok=True)
-        identity.mark_folder(spec.scratch, spec.token)
-        path = spec.write()
-        link = None
+        folder, link = Path(spec.folder), None
         try:
+            (folder / FAILURE).unlink(missing_ok=True)
+            identity.mark_folder(spec.scratch, spec.token)
+            path = spec.write()
             with (folder / LOG).open("ab") as log, uninterrupted():
                 process = subprocess.Popen(
                     [sys.executable, "-m", _MODULE, str(path)],
@@ -87,8 +86,7 @@ class Link:
                 Identity.of(process.pid).write(folder / PID)
             link._wait_for_answer()
         except BaseException:
-            if link is not None:
-                link.kill()
+            (link or cls(spec, pid=0)).kill()
             raise
         return link
 
@@ -100,9 +98,9 @@ class Link:
         """
         try:
             spec, found = Spec.read(folder / SPEC), Identity.read(folder / PID)
+            if Path(spec.folder).resolve() != folder.resolve():  # a copy: the driver is the original's
+                return None
         except (OSError, ValueError):
-            return None
-        if Path(spec.folder).resolve() != folder.resolve():  # a copy: the driver is the original's
             return None
         link = cls(spec, found.pid, found)
         if link.alive:
