@@ -4,6 +4,9 @@ BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check
 READY := .venv/.ready
 
+# Compiled modules are kept, whatever the environment says: the tests start hundreds of Pythons.
+export PYTHONDONTWRITEBYTECODE :=
+
 # Three processes on two cores: the tests on Spark wait half of their time.
 PYTEST := $(BIN)/pytest -n 3 --dist loadscope --no-loadscope-reorder
 

@@ -48,6 +48,7 @@ class StepController(Controller):
     def __init__(self, place: Path, *arguments: str, options: str) -> None:
         super().__init__(place, APPS / "chaos.py", *arguments, options=options)
         self.program = [sys.executable, "-m", "tests.chaos.steps", str(place)]
+        self.settings = {}  # checkpoints as Spark writes them where nobody says otherwise
         self.steps = Steps(place)
         self.started: list[int] = []
 

@@ -81,7 +81,7 @@ class Controller:
         self.place, self.folder = place, place / "run"
         self.script = script if isinstance(script, Path) else APPS / f"{script}.py"
         self.arguments, self.options = arguments, options
-        self.program = [RHEOSTAT]
+        self.program, self.settings = [RHEOSTAT], jvm.SETTINGS
         self.wishes, self.mark = place / "wishes.json", uuid.uuid4().hex
         self.temporary = Path(tempfile.mkdtemp(prefix="t"))  # short, for sockets
         self.packages = place / "packages"
@@ -94,7 +94,7 @@ class Controller:
         """Start it; `more` are further options."""
         told = ["--policy", f"told(by={self.wishes})", "--period", "1", "--cooldown", "0"]
         node = ["--node", "cores=1,slots=2,memory_mb=1024"]
-        quick = [word for pair in jvm.SETTINGS.items() for word in ("--conf", "=".join(pair))]
+        quick = [word for pair in self.settings.items() for word in ("--conf", "=".join(pair))]
         options = [*quick, *self.options.split(), *more, "--folder", str(self.folder)]
         command = [*self.program, "run", *told, *node, *options]
         with self._told("out").open("w") as out, self._told("err").open("w") as err:

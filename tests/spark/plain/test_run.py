@@ -15,7 +15,7 @@ from .state import at, fall_into_the_trap, starts
 def test_its_stages_are_discovered_and_named(run: Controller) -> None:
     turn = at(run, nodes=1, project=2)
     assert turn.outcome.configuration.parallelism == {"1-scan": 1, "2-project": 2, "3-aggregate": 3}
-    run.wait_for(lambda: load(run) == pytest.approx(50, rel=0.2))
+    assert load(run, turns=8) == pytest.approx(50, rel=0.2)
     facts = run.facts()
     assert run.process is not None
     assert (facts["application"], facts["mode"], facts["pid"]) == ("plain", "microbatch", run.process.pid)
@@ -23,11 +23,10 @@ def test_its_stages_are_discovered_and_named(run: Controller) -> None:
     assert "started" in {event.kind for event in run.events()}
 
 
-def load(run: Controller) -> float:
-    """Rows per second over the last windows that hold a batch."""
-    seen = (turn.observation.application.load.get("1-scan") for turn in run.turns()[-10:])
-    known = [load for load in seen if load is not None]
-    return mean(known) if known else 0.0
+def load(run: Controller, turns: int) -> float:
+    """Rows per second over the next windows that hold a batch."""
+    seen = [run.wait_for_turns(1).observation.application.load["1-scan"] for _ in range(turns)]
+    return mean(load for load in seen if load is not None)
 
 
 def test_a_second_controller_of_its_folder_is_refused(
