@@ -32,7 +32,7 @@ def in_a_terminal(command: list[str]) -> tuple[int, str]:
 def test_the_demo_shows_itself_live_and_ends_with_a_report(tmp_path: Path) -> None:
     out = tmp_path / "demo"
     rheostat = str(Path(sys.executable).with_name("rheostat"))
-    code, shown = in_a_terminal([rheostat, "demo", "--duration", "20", "--out", str(out)])
+    code, shown = in_a_terminal([rheostat, "demo", "--duration", "30", "--out", str(out)])
     assert code == 0, shown[-2000:]
     for word in ("throughput", "lag", "score", "n1", "node-seconds", "rheostat explain"):
         assert word in shown, word

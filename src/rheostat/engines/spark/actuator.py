@@ -163,7 +163,9 @@ class Actuator:
             return len(hosts) >= wanted and all(hosts.count(name) >= per_node for name in added)
 
         if not self._wait(here, limit):
-            raise RheostatError(f"{len(self._hosts())} of {wanted} executors were ready in {limit:g} s")
+            ready, known = len(self._hosts()), len(self.monitor.executors)
+            others = f" ({known} registered)" if known != ready else ""  # not warm, or on a node that is gone
+            raise RheostatError(f"{ready} of {wanted} executors were ready in {limit:g} s{others}")
         self.steps.append(f"{wanted} executors registered after {self.clock.now() - began:.1f} s")
 
     def _take_back(self, added: tuple[str, ...], before: Configuration, target: Configuration) -> bool:

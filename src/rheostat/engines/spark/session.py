@@ -3,7 +3,7 @@
 import json
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,7 +29,6 @@ class Session:
         self._scala = context._jsc.sc()
         self._tap = janino.load(self.spark, "StageTap")
         self._scala.addSparkListener(self._tap)
-        self._tell_of_executors()
         rule = janino.load(self.spark, "LiveParallelism")
         self._tasks, self._keys, self._shuffles = (
             _field(rule, name) for name in ("tasks", "keys", "shuffles")
@@ -41,13 +40,15 @@ class Session:
         set_rules(self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(rules).toSeq())
         self._moves = spread_state(self.spark) if spec.spreads_state else None
 
-    def _tell_of_executors(self) -> None:
-        """Tell the tap of executors that were faster than it."""
+    def _tell_of(self, missing: Set[str]) -> None:
+        """Tell the tap of executors that registered before it listened, as far as Spark's store has them.
+
+        The store hears of them by a queue of its own, so an executor may be missing there for a while, too.
+        """
         known = self._scala.statusStore().executorList(True)
-        for index in range(known.size()):
-            one = known.apply(index)
+        for one in (known.apply(index) for index in range(known.size())):
             page = one.executorLogs().get("stdout")
-            if one.id() != "driver":
+            if one.id() in missing:
                 self._tap.seed(
                     one.id(),
                     one.hostPort().split(":")[0],
@@ -95,9 +96,17 @@ class Session:
 
     def executors(self) -> list[dict[str, Any]]:
         """The executors that are registered now; `ready` tells whether they are through with warming up."""
-        found: list[dict[str, Any]] = json.loads(self._tap.executors())
+        found = self._heard_of()
+        registered = str(self._scala.schedulerBackend().getExecutorIds().mkString(","))
+        if missing := {*filter(None, registered.split(","))} - {one["id"] for one in found}:
+            self._tell_of(missing)
+            found = self._heard_of()
         ready = warm.warmed(self._jvm) if self._warms_up else {one["id"] for one in found}
         return [{**one, "ready": one["id"] in ready} for one in found]
+
+    def _heard_of(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(self._tap.executors())
+        return found
 
     def request(self, total: int) -> bool:
         """Ask the cluster manager to keep so many executors; lowering it ends none."""
