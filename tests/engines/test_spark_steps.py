@@ -127,7 +127,7 @@ def test_executors_that_do_not_come_in_time_are_a_failure_and_their_nodes_go(wor
     world.executor_seconds = 100.0
     outcome = engine.apply(change(engine, nodes=2, key=4))
     assert (outcome.status, engine.configuration) == (Status.FAILED, before)
-    assert "1 of 2 executors were ready in 60 s; rolled back" in outcome.reason
+    assert "1 of 2 executors were ready in 60 s (2 registered); rolled back" in outcome.reason
     assert engine.machines.names() == ("n1",)
     live(engine, 5)
     assert (world.wanted, world.parallelism["key"], world.deaths) == (1, 2, [])
