@@ -28,7 +28,7 @@ def work(rows: DataFrame) -> DataFrame:
     return burn(rows, 4_000, "a").withColumn("copy", F.explode(F.array(F.lit(1), F.lit(2))))
 
 
-app = Application("chain", trigger_seconds=1)
+app = Application("chain", trigger_seconds=2)
 rows = app.source("in", load, arrived=LIVE.arrived if MODE == "realtime" else None)
 rows = rows.operator("work", work, max_parallelism=8)
 rows = rows.operator("out", lambda df: burn(df, 200, "b"), max_parallelism=8)

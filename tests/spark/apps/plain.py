@@ -37,7 +37,7 @@ query = (
     .foreachBatch(keep)
     .queryName("totals")
     .option("checkpointLocation", str(FOLDER / "checkpoint"))
-    .trigger(processingTime="1 second")
+    .trigger(processingTime="2 seconds")
     .start()
 )
 query.awaitTermination()

@@ -50,7 +50,7 @@ def write(rows: DataFrame) -> DataStreamWriter:
     return writer.foreachBatch(keep)
 
 
-app = Application("totals", trigger_seconds=1)
+app = Application("totals", trigger_seconds=2)
 (
     app.source("in", load, arrived=LIVE.arrived if MODE == "realtime" else None)
     .operator("key", keyed)
