@@ -19,15 +19,18 @@ from rheostat.infrastructure.local import LocalProvider
 
 from .jvm import quicken
 
-# A shell that starts the tests in the background lets them ignore Ctrl-C, and so would all that they start.
+# A shell that starts the tests in the background lets them ignore Ctrl-C, and nohup a closed terminal. So
+# would all that they start, if it were not handled here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 os.environ.pop("COLUMNS", None)  # xdist sets it, and a console that finds it keeps that width for good
 
 settings.register_profile("any-machine", deadline=None)
 settings.load_profile("any-machine")
 
 TESTS = Path(__file__).parent
-ON_SPARK = (TESTS / "apps", TESTS / "chaos", TESTS / "spark")  # all of their tests need a JVM
+ON_SPARK = (TESTS / "apps", TESTS / "chaos", TESTS / "spark")  # need a JVM, unless marked
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -35,7 +38,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests with a JVM come first, as they take long."""
     for item in items:
         used = set(getattr(item, "fixturenames", ()))
-        if used & {"cluster", "broker"} or any(item.path.is_relative_to(place) for place in ON_SPARK):
+        on_spark = any(item.path.is_relative_to(place) for place in ON_SPARK)
+        if used & {"cluster", "broker"} or (on_spark and not item.get_closest_marker("no_jvm")):
             item.add_marker("jvm")
     items.sort(key=lambda item: item.get_closest_marker("jvm") is None)
 

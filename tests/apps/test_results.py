@@ -183,6 +183,7 @@ def test_comd(spark: SparkSession, tmp_path: Path) -> None:
         assert one["most"] == pytest.approx(went[step - 1].max(), rel=1e-4)
 
 
+@pytest.mark.no_jvm
 def test_32_000_atoms_are_the_default() -> None:
     assert Crystal().atoms == 32_000
 

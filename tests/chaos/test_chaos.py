@@ -10,6 +10,7 @@ from .attacks import FAULTS, SHORT, STEPS, everything
 SEED = 0
 
 
+@pytest.mark.no_jvm
 def test_the_long_version_has_every_fault_at_every_step_and_is_repeatable() -> None:
     attacks = everything(1, 100)
     assert attacks == everything(1, 100) != everything(2, 100)

@@ -20,6 +20,10 @@ def started(request: pytest.FixtureRequest) -> Started:
         engine.sleep(600)
         return engine.observe()
 
+    def measured() -> Observation:
+        engine.sleep(60)
+        return engine.observe()
+
     def lost() -> float:
         engine.sleep(600)
         record = engine.record
@@ -27,4 +31,6 @@ def started(request: pytest.FixtureRequest) -> Started:
         assert waiting < 30 * LOAD
         return float(record.arrived[record.steps] - record.completed()[-1] - waiting)
 
-    return Started(engine, engine, engine.now(), 60.0, True, window, lambda: 0.0, lost)
+    return Started(
+        engine, engine, engine.now(), 60.0, True, window, measured, lambda: 0.0, lost, lambda: False
+    )

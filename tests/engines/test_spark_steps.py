@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from rheostat.model.configuration import Configuration
 from rheostat.model.decision import Placement, Status
-from tests.scripted.world import World, application, change, live
+from rheostat.model.errors import UserError
+from tests.scripted.world import KIND, World, application, change, live
 
 
 @pytest.fixture(params=["microbatch", "realtime"])
@@ -141,6 +143,14 @@ def test_instances_without_slots_are_refused_in_real_time_mode(tmp_path: Path) -
     assert "8 instances need a slot each, there are 4" in outcome.reason
     live(engine, 5)
     assert world.deaths == []
+
+
+def test_a_query_without_a_slot_for_each_instance_never_begins_in_real_time_mode(tmp_path: Path) -> None:
+    world = World(tmp_path, mode="realtime", kind=replace(KIND, slots=2))
+    engine = application(world, began=False)
+    with pytest.raises(UserError, match="gives 3 instances a slot each, the nodes have 2: allow more with"):
+        engine.begin(Configuration({"in": 1, "key": 1, "total": 1}, executors=1, nodes=1))
+    assert not world.begun  # so it has no checkpoint yet, and another mode may still have it
 
 
 def test_an_executor_that_does_not_leave_is_killed_in_micro_batch_and_kept_in_real_time_mode(

@@ -95,13 +95,18 @@ def plan(engine: SparkEngine, nodes: int | None = None, **parallelism: int) -> P
 def observe_batches(engine: SparkEngine, batches: int, limit: float = 240.0) -> Observation:
     """Close the window and observe the next one once it holds so many batches; with the events of both."""
     before = engine.observe().events
+    seen = observe_open_window(engine, batches, limit)
+    return replace(seen, events=(*before, *seen.events))
+
+
+def observe_open_window(engine: SparkEngine, batches: int, limit: float = 240.0) -> Observation:
+    """Observe the window that is open once it holds so many batches."""
 
     def enough() -> bool:
         return sum(map(len, _batches(engine))) >= batches
 
     _poll_until(engine, enough, f"{batches} batches", limit)
-    seen = engine.observe()
-    return replace(seen, events=(*before, *seen.events))
+    return engine.observe()
 
 
 def observe_span(engine: SparkEngine, seconds: float, limit: float = 240.0) -> Observation:

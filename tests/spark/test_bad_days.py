@@ -25,6 +25,7 @@ KIND = NodeKind(cores=1.0, slots=2, memory_mb=1024.0)
 # -- before anything starts -------------------------------------------------------------------------------
 
 
+@pytest.mark.no_jvm
 def test_no_java_and_an_old_java_are_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -77,16 +78,6 @@ def foreign(cluster: LocalProvider) -> Iterator[LocalProvider]:
     cluster.remove(name)
 
 
-def test_real_time_mode_without_a_slot_for_each_instance_is_refused(
-    foreign: LocalProvider, tmp_path: Path
-) -> None:
-    options = f"--master {foreign.url} --mode realtime --nodes 1"
-    with controller(tmp_path, "totals", "20", "realtime", "count", options=options) as run:
-        assert "gives 3 instances a slot each, the nodes have 2: allow more with --nodes" in run.refused()
-        assert run.left() == []
-        assert not (run.folder / "checkpoint").exists()  # another mode may still have it
-
-
 def test_a_checkpoint_of_another_topology_is_refused_and_left_alone(
     foreign: LocalProvider, tmp_path: Path
 ) -> None:
@@ -103,20 +94,12 @@ def test_a_checkpoint_of_another_topology_is_refused_and_left_alone(
     assert json.loads((checkpoint / "rheostat.json").read_text()) == owner
 
 
-@pytest.mark.parametrize("script", ["plain", "totals"])
-def test_a_query_that_never_runs_ends_the_run_with_one_line(
-    foreign: LocalProvider, tmp_path: Path, script: str
-) -> None:
+def test_a_query_that_never_runs_ends_the_run_with_one_line(foreign: LocalProvider, tmp_path: Path) -> None:
     (tmp_path / "trap").touch()
-    arguments = {
-        "plain": (str(tmp_path), "20"),
-        "totals": ("20", "microbatch", "count", str(tmp_path / "no" / "such" / "folder")),
-    }
-    told = {"plain": "fell into the trap", "totals": "the query does not start: "}
-    with controller(tmp_path, script, *arguments[script], options=f"--master {foreign.url}") as run:
+    with controller(tmp_path, "plain", str(tmp_path), "20", options=f"--master {foreign.url}") as run:
         assert run.start().end() == 1
         assert len(run.err.splitlines()) == 1
-        assert told[script] in run.err
+        assert "fell into the trap" in run.err
         assert run.left() == []
 
 

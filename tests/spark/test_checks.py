@@ -53,12 +53,14 @@ def test_the_state_of_an_aggregation_is_not_rewritten_in_real_time_mode(said: di
     assert said["rescale microbatch"] == "ok"
 
 
+@pytest.mark.no_jvm
 @pytest.mark.parametrize("operator", ["top words", "it's", "größe", "x" * 240])
 def test_an_operator_that_cannot_name_a_topic_is_refused(operator: str) -> None:
     with pytest.raises(UserError, match="cannot be the name of a Kafka topic: name the operators"):
         topic_name("rheostat.shop.0a1b.", operator)
 
 
+@pytest.mark.no_jvm
 def test_a_mode_and_its_trigger_are_checked_at_once() -> None:
     with pytest.raises(UserError, match="choose microbatch or realtime"):
         check_mode("batch", None)

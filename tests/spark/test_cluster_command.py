@@ -43,6 +43,7 @@ def test_a_spark_job_runs_on_the_cluster_and_ctrl_c_ends_it(tmp_path: Path) -> N
         assert cluster.stderr.read().splitlines() == ["rheostat: interrupted: ending the cluster"]
 
 
+@pytest.mark.no_jvm
 @pytest.mark.parametrize(
     "wrong", [["--nodes", "0"], ["--nodes", "99"], ["--seconds", "-1"], ["--node", "cores=x"]]
 )
