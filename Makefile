@@ -39,7 +39,7 @@ test-long: java
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.chaos
 
 java: $(READY)
-	@$(BIN)/python -c 'from rheostat.infrastructure.java import java_version; java_version()' 2>/dev/null || \
+	@$(BIN)/python -c 'from rheostat.services.java import java_version; java_version()' 2>/dev/null || \
 		{ echo "Spark needs Java 17 or later: on Debian and Ubuntu, apt install openjdk-17-jre-headless"; exit 2; }
 
 bench: $(READY)

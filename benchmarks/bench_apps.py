@@ -19,7 +19,7 @@ from rheostat.apps.modelled import modelled
 from rheostat.apps.sentiment import app as sentiment
 from rheostat.apps.topk import app as topk
 from rheostat.apps.wordcount import app as wordcount
-from rheostat.engines.spark.application import Application
+from rheostat.engines.spark.driver.application import Application
 from rheostat.model.topology_file import find_topology
 
 APPS: Mapping[str, tuple[Callable[[Input], Application], int]] = {  # and how many rows take some seconds

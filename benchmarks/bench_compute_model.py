@@ -13,16 +13,17 @@ from pathlib import Path
 from rheostat.allocate.algorithms import ALGORITHMS
 from rheostat.allocate.compute_model import throughput
 from rheostat.allocate.measured import Component, MeasuredTopology
-from rheostat.cli import apps
-from rheostat.cli.feed import feed
-from rheostat.cli.running import Order, started
-from rheostat.engines.spark.batches import Batch
+from rheostat.apps.shipped import find_script
 from rheostat.engines.spark.engine import SparkEngine
-from rheostat.infrastructure import kafka
+from rheostat.engines.spark.observe.batches import Batch
 from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.topology import Topology
 from rheostat.model.topology_file import find_topology
 from rheostat.policies.discovery import Discovery
+from rheostat.run.composition import start_run
+from rheostat.run.order import Order
+from rheostat.services import kafka_broker
+from rheostat.trials.feed import feed
 
 NAME, ALLOCATIONS, NEEDED, WITHIN = "topology10", 10, 8, 0.10
 TRIGGER_SECONDS = 15.0  # between two batches a query stands still for a moment, which the model does not know
@@ -77,7 +78,7 @@ def served(topology: Topology, added: Units, servers: str, batches: int) -> floa
     ):
         order = Order(
             name=NAME,
-            script=apps.find(NAME),
+            script=find_script(NAME),
             policy=Discovery(minHealth=0.0, parallelism=parallelism),
             policy_text="fixed",
             folder=Path(folder) / "run",
@@ -88,7 +89,7 @@ def served(topology: Topology, added: Units, servers: str, batches: int) -> floa
             trigger_seconds=TRIGGER_SECONDS,
             kafka=servers,
         )
-        with started(order, lambda _: None) as run:
+        with start_run(order) as run:
             sent.begin()
             run.clock.sleep(WARM_UP_SECONDS + SETTLING_SECONDS)
             return sum(leaf_rates(run.engine, topology, batches).values())
@@ -137,7 +138,7 @@ def main() -> int:
     print(f"  {'more instances':34} {'predicted':>10} {'on Spark':>10}")
     with (
         tempfile.TemporaryDirectory(prefix="rheostat-broker-") as folder,
-        kafka.running(Path(folder)) as broker,
+        kafka_broker.running(Path(folder)) as broker,
     ):
         chosen = allocations(model)[asked.first - 1 :][: asked.only]
         for added in chosen:

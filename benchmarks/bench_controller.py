@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def _turns(journal: Path) -> bool:
-    from rheostat.control.journal import Journal  # noqa: PLC0415
+    from rheostat.journal.store import Journal  # noqa: PLC0415
     from rheostat.model.errors import FileError  # noqa: PLC0415
 
     try:

@@ -11,13 +11,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from rheostat.cli.running import Order, started
 from rheostat.engines.spark.engine import SparkEngine
-from rheostat.infrastructure import kafka
-from rheostat.infrastructure.producer import Rows, Schedule, Sender
 from rheostat.model.configuration import Bounds, Configuration, NodeKind
 from rheostat.model.decision import Plan, Status
 from rheostat.policies.registry import build
+from rheostat.run.composition import start_run
+from rheostat.run.order import Order
+from rheostat.services import kafka_broker
+from rheostat.services.kafka_producer import Rows, Schedule, Sender
 from rheostat.workloads import parse_curve
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -49,10 +50,10 @@ PHASES: dict[str, Callable[[SparkEngine], None]] = {
 def main() -> int:
     with (
         tempfile.TemporaryDirectory(prefix="rheostat-bench-") as name,
-        kafka.running(Path(name) / "kafka") as broker,
+        kafka_broker.running(Path(name) / "kafka") as broker,
     ):
         for topic in ("in", "out"):
-            kafka.create_topic(broker.servers, topic, 2)
+            kafka_broker.create_topic(broker.servers, topic, 2)
         order = Order(
             name="latency",
             script=APP,
@@ -66,7 +67,7 @@ def main() -> int:
             kafka=broker.servers,
             trigger_seconds=5.0,
         )
-        with TopicReader(broker.servers, "out") as reader, started(order, lambda _: None) as run:
+        with TopicReader(broker.servers, "out") as reader, start_run(order) as run:
             marks, sent, runs = measure(run.engine, broker.servers)
             until = time.monotonic() + 60
             while sum(reader.rows.values()) < sent and time.monotonic() < until:

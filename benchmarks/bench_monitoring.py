@@ -14,9 +14,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rheostat.engines.spark.application import Application
-from rheostat.engines.spark.building import Builder
-from rheostat.engines.spark.session import Session
+from rheostat.engines.spark.driver.application import Application
+from rheostat.engines.spark.driver.builder import Builder
+from rheostat.engines.spark.driver.session import Session
 from rheostat.engines.spark.spec import Spec
 
 ROWS, BATCHES, SKIPPED, PAIRS, TASKS = 70_000, 7, 2, 6, 2

@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from rheostat.engines.spark.session import spread_state
-from rheostat.engines.spark.warm import executor_settings, warmed
-from rheostat.infrastructure.local import LocalProvider
+from rheostat.engines.spark.driver.session import spread_state
+from rheostat.engines.spark.driver.warm_executors import executor_settings, warmed
 from rheostat.model.configuration import NodeKind
+from rheostat.providers.local import LocalProvider
 
 USABLE_SECONDS, SLOWEST_RATIO = 15.0, 3.0
 REPETITIONS, BATCHES, SETTLING = 3, 10, 12

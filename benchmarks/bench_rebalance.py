@@ -8,8 +8,8 @@ import sys
 
 from spark_runs import plan, running, wait_for_batches
 
-from rheostat.engines.spark.batches import Batch
 from rheostat.engines.spark.engine import SparkEngine
+from rheostat.engines.spark.observe.batches import Batch
 from rheostat.model.configuration import NodeKind
 
 RATE, REPETITIONS = 500, 6

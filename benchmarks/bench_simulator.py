@@ -7,7 +7,8 @@ import time
 
 from worlds import BOUNDS, chain, tree
 
-from rheostat.engines.simulator.comparison import Scenario, run_policy
+from rheostat.engines.simulator.comparison import run_policy
+from rheostat.engines.simulator.scenario import Scenario
 from rheostat.engines.simulator.settings import Settings
 from rheostat.model.topology import Topology
 from rheostat.policies.registry import build

@@ -23,11 +23,11 @@ from tests.chaos.arena import PARTITIONS, StepController
 from tests.chaos.rows import Sender, Sink
 from tests.spark.controllers import eventually
 
-from rheostat.cli.running import JOURNAL
-from rheostat.control.journal import MAX_BYTES
-from rheostat.infrastructure import kafka
-from rheostat.infrastructure.keeper import members
+from rheostat.journal.store import MAX_BYTES
 from rheostat.model.secrets import properties, write_private
+from rheostat.run.folder import JOURNAL
+from rheostat.services import kafka_broker
+from rheostat.services.cleanup_process import members
 
 LOW, HIGH, HALF_PERIOD_SECONDS = 40.0, 500.0, 60.0
 ROUNDS = 40_000  # a row costs about a millisecond: the high load needs two nodes more than the low one
@@ -122,10 +122,10 @@ def main() -> int:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="rheostat-soak-") as folder:
         place, topic = Path(folder), f"soak-{uuid.uuid4().hex[:8]}"
-        with kafka.running(place / "broker") as broker:
-            kafka.create_topic(broker.servers, topic, PARTITIONS)
+        with kafka_broker.running(place / "broker") as broker:
+            kafka_broker.create_topic(broker.servers, topic, PARTITIONS)
             sink, checkpoint = Sink(place / "sink", place / "checkpoint"), place / "checkpoint"
-            jars = ",".join(map(str, kafka.connector_jars()))
+            jars = ",".join(map(str, kafka_broker.connector_jars()))
             heap = f"-Xms{HEAP_MB}m -XX:+AlwaysPreTouch -Xlog:gc:file={place}/gc.log:uptime"
             settings = {
                 "spark.driver.memory": f"{HEAP_MB}m",

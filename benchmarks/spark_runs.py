@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rheostat.cli.running import Order, started
 from rheostat.engines.spark.engine import SparkEngine
 from rheostat.model.configuration import Bounds, Configuration, NodeKind
 from rheostat.model.decision import Plan
 from rheostat.policies.registry import build
+from rheostat.run.composition import start_run
+from rheostat.run.order import Order
 
 APPS = Path(__file__).parent / "apps"
 
@@ -28,7 +29,7 @@ def running(script: str, *arguments: str, kind: NodeKind, nodes: int = 1) -> Ite
             kind=kind,
             bounds=Bounds(nodes, nodes),
         )
-        with started(order, lambda _: None) as run:
+        with start_run(order) as run:
             yield run.engine
 
 

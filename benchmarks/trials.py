@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from rheostat.infrastructure import kafka
+from rheostat.services import kafka_broker
 
 SECONDS = 300
 POLICY = "multilevel"
@@ -66,18 +66,18 @@ def rounds(servers: str) -> Iterator[tuple[str, list[str], str, int]]:
         for name, options in trials(servers):
             yield name, options, BOUND, repeat
     for name, options in trials(servers):
-        for peers, repeat in contests(name)[1:]:
+        for peers, repeat in peer_rounds(name)[1:]:
             yield name, options, peers, repeat
 
 
-def contests(name: str) -> list[tuple[str, int]]:
+def peer_rounds(name: str) -> list[tuple[str, int]]:
     """The peers of a trial, and how often."""
     return [(BOUND, REPEATS), *([(ALL, 1)] if name.endswith("-sine") else [])]
 
 
 def commands(servers: str, name: str, options: list[str], folder: Path) -> list[str]:
     """What to type for a trial; a broker's port is another on each machine."""
-    lines = [" ".join(command(options, peers, repeat, folder)) for peers, repeat in contests(name)]
+    lines = [" ".join(command(options, peers, repeat, folder)) for peers, repeat in peer_rounds(name)]
     return [f"rheostat {line.replace(servers, SERVERS)}" for line in lines]
 
 
@@ -120,7 +120,7 @@ def document(folder: Path, out: Path, servers: str) -> None:
         if not report.exists() or not (folder / name / "trial.png").exists():
             continue
         shutil.copy(folder / name / "trial.png", out.parent / "images" / f"trial-{name}.png")
-        for kept in (folder / name / "contest.json", *(folder / name).glob("*/*/result.json")):
+        for kept in (folder / name / "trial.json", *(folder / name).glob("*/*/result.json")):
             copy = out.with_suffix("") / kept.relative_to(folder)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(kept, copy)
@@ -149,7 +149,7 @@ def main() -> int:
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     until = time.monotonic() + 60 * asked.minutes
-    with kafka.running(asked.folder / "broker") as broker:
+    with kafka_broker.running(asked.folder / "broker") as broker:
         for name, options, peers, repeat in rounds(broker.servers):
             if asked.only in name and time.monotonic() < until:
                 print(f"== {name}, {peers}, round {repeat}", flush=True)

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from rheostat.infrastructure import kafka
-from rheostat.infrastructure.local import LocalProvider
+from rheostat.providers.local import LocalProvider
+from rheostat.services import kafka_broker
 
 from .jvm import quicken
 
@@ -78,6 +78,6 @@ def cluster() -> Iterator[LocalProvider]:
 
 
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kafka.Broker]:
-    with kafka.running(tmp_path_factory.mktemp("kafka")) as started:
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kafka_broker.Broker]:
+    with kafka_broker.running(tmp_path_factory.mktemp("kafka")) as started:
         yield started

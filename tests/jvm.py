@@ -14,7 +14,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from rheostat.infrastructure.java import java_command, spark_home
+from rheostat.services.java import java_command, spark_home
 
 CACHE = Path(__file__).parents[1] / ".pytest_cache" / "jvm"
 OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC"

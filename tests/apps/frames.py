@@ -6,7 +6,7 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rheostat.engines.spark.application import Application, Step
+from rheostat.engines.spark.driver.application import Application, Step
 
 
 def frames(app: Application, spark: SparkSession) -> dict[str, DataFrame]:

@@ -28,7 +28,7 @@ from rheostat.apps.sentiment import app as sentiment
 from rheostat.apps.text import BLAME, PRAISE, STOP_WORDS, sentences
 from rheostat.apps.topk import app as topk
 from rheostat.apps.wordcount import app as wordcount
-from rheostat.engines.spark.application import Application
+from rheostat.engines.spark.driver.application import Application
 from rheostat.model.topology import Topology
 from rheostat.model.topology_file import find_topology
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import psutil
 
-from rheostat.infrastructure import kafka
-from rheostat.infrastructure.keeper import members
+from rheostat.services import kafka_broker
+from rheostat.services.cleanup_process import members
 from tests.spark.controllers import Controller, eventually
 from tests.spark.support import APPS
 from tests.spark.test_bad_days import Disk, disk
@@ -74,9 +74,9 @@ class Arena:
     def __init__(self, place: Path, seed: int, disk: Disk, brokers: "Brokers") -> None:
         self.disk, self.brokers, self._draw = disk, brokers, random.Random(seed)
         topic, checkpoint = f"rows-{uuid.uuid4().hex[:8]}", place / "checkpoint"
-        kafka.create_topic(brokers.servers, topic, PARTITIONS)
+        kafka_broker.create_topic(brokers.servers, topic, PARTITIONS)
         self.sink = Sink(place / "sink", checkpoint)
-        jars = ",".join(map(str, kafka.connector_jars()))
+        jars = ",".join(map(str, kafka_broker.connector_jars()))
         options = f"--nodes 1:2 --changes-per-hour 0 --checkpoint {checkpoint} --conf spark.jars={jars}"
         arguments = (brokers.servers, topic, str(place / "sink"), str(place), str(ROUNDS))
         self.run = StepController(place, *arguments, options=options)
@@ -208,7 +208,7 @@ class Arena:
             driver = self.run.driver
             self.run.end(signal.SIGKILL)
             yield
-            self.run.start("--resume")  # at once, while the keeper still ends what the old one left
+            self.run.start("--resume")  # at once, while the cleanup process still ends what the old one left
             eventually(lambda: not members(driver))
         elif fault == "broker":
             self.brokers.kill()
@@ -272,7 +272,7 @@ class Brokers:
         self.start()
 
     def start(self) -> None:
-        self._broker = self._stack.enter_context(kafka.running(self._folder))
+        self._broker = self._stack.enter_context(kafka_broker.running(self._folder))
         self.servers = self._broker.servers
 
     def kill(self) -> None:

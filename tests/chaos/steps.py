@@ -10,7 +10,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from rheostat.cli.main import run
-from rheostat.engines.spark.actuator import Actuator
+from rheostat.engines.spark.actuate.actuator import Actuator
 
 HELD_SECONDS = 30.0  # at most: whoever waits for the step may be gone
 
@@ -58,7 +58,7 @@ def main() -> None:
     told = partial(Actuator, before_step=Steps(Path(sys.argv[1])))
     with (
         patch("rheostat.engines.spark.engine.Actuator", told),
-        patch("rheostat.cli.watching.RESCALE_ABOVE", 0.0),
+        patch("rheostat.cli.run.RESCALE_ABOVE", 0.0),
     ):
         run(sys.argv[2:])
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from rheostat.control.guards import Guards
-from rheostat.control.journal import Journal
 from rheostat.control.loop import Loop, Turn
+from rheostat.journal.store import Journal
 from rheostat.model.configuration import Bounds
 from rheostat.model.observation import Event
 from rheostat.policies.base import Policy

@@ -8,15 +8,15 @@ import pytest
 import yaml
 
 from rheostat.analyze.levels import Level, LevelDocument, PlatformDocument, load_map
-from rheostat.cli.bench_app import Discovered, judged, levels
-from rheostat.cli.bench_platform import Setup, conclude, questions
-from rheostat.cli.running import Order
+from rheostat.bench.application_map import DiscoveredMap, judge_level, levels
+from rheostat.bench.platform import Setup, conclude, questions
 from rheostat.control.loop import Turn
 from rheostat.model.decision import Status
 from rheostat.model.documents import parse, read_document, write_document
 from rheostat.model.errors import FileError, RheostatError, UserError
 from rheostat.policies.discovery import Discovery
 from rheostat.policies.registry import build
+from rheostat.run.order import Order
 from tests.cli.commands import call, refused_at_once
 
 MADE = {"node": "cores=1", "mode": "microbatch"}
@@ -25,7 +25,7 @@ ORDER = Order("app", Path("app.py"), Discovery(), "discovery", Path())
 
 @dataclass
 class _Turn:
-    """What `judged` looks at of a turn."""
+    """What `judge_level` looks at of a turn."""
 
     health: float = 1.0
     changes: bool = False
@@ -63,8 +63,8 @@ def test_levels_rise_to_the_last_one() -> None:
 
 
 def test_a_level_is_served_by_what_its_last_look_saw_healthy() -> None:
-    assert judged(500, turns(_Turn(health=0.5, changes=True), _Turn()), ORDER) == level(450, 4, 2, 500)
-    assert judged(500, turns(_Turn(), _Turn(missing=("load",))), ORDER).nodes == 2
+    assert judge_level(500, turns(_Turn(health=0.5, changes=True), _Turn()), ORDER) == level(450, 4, 2, 500)
+    assert judge_level(500, turns(_Turn(), _Turn(missing=("load",))), ORDER).nodes == 2
     for looks, why in (
         ([], "nothing was measured"),
         ([_Turn(), _Turn(health=0.5, changes=True)], "still being scaled"),
@@ -75,12 +75,12 @@ def test_a_level_is_served_by_what_its_last_look_saw_healthy() -> None:
         ),
     ):
         with pytest.raises(RheostatError, match=why):
-            judged(500, turns(*looks), ORDER)
+            judge_level(500, turns(*looks), ORDER)
 
 
 def test_a_map_grows_resumes_and_is_what_multilevel_reads(tmp_path: Path) -> None:
     path = tmp_path / "maps" / "app.map.yaml"
-    found = Discovered.open(path, "app", MADE)
+    found = DiscoveredMap.open(path, "app", MADE)
     assert found.offered == 0.0 and not path.exists()
     found.add(level(1000, 1, 1))
     found.add(level(2000, 1, 1))  # needs no more: one level, with a higher limit
@@ -91,10 +91,10 @@ def test_a_map_grows_resumes_and_is_what_multilevel_reads(tmp_path: Path) -> Non
     found.add(level(2990, 3, 2, 3300))  # what was served once is not taken back
     assert load_map(path)[-1] == Level(3000, {"split": 3}, 2)
     build(f"multilevel(map={path})")
-    again = Discovered.open(path, "app", MADE)
+    again = DiscoveredMap.open(path, "app", MADE)
     assert again.offered == 3300
     with pytest.raises(UserError, match="made with other options"):
-        Discovered.open(path, "app", {**MADE, "mode": "realtime"})
+        DiscoveredMap.open(path, "app", {**MADE, "mode": "realtime"})
     assert [file.name for file in path.parent.iterdir()] == ["app.map.yaml"]
 
 
@@ -139,7 +139,7 @@ def test_a_platform_file_that_makes_no_sense_is_refused(tmp_path: Path) -> None:
             "none: cannot be read",
         ),
         (("app", "ddos", "--from", "1", "--to", "10", "--step", "inf"), "--step above 0"),
-        (("app", "no.py", "--from", "1", "--to", "10", "--step", "1"), "there is no such script"),
+        (("app", "no.py", "--from", "1", "--to", "10", "--step", "1"), "no such script"),
         (
             ("app", "ddos", "--from", "1", "--to", "10", "--step", "1", "--kafka", "127.0.0.1:1"),
             "no Kafka broker answers at 127.0.0.1:1",
@@ -164,7 +164,7 @@ def test_a_map_that_is_complete_is_shown(
     monkeypatch.chdir(tmp_path)
     made = {"node": "cores=1", "mode": "microbatch", "trigger": "3", "partitions": "4"}
     made |= {"containers": "slot+node", "health": "0.9"}
-    Discovered.open(Path("ddos.map.yaml"), "ddos", made).add(level(9000, 2, 1))
+    DiscoveredMap.open(Path("ddos.map.yaml"), "ddos", made).add(level(9000, 2, 1))
     options = ("ddos", "--from", "1000", "--to", "9000", "--step", "1000", "--node", "cores=1")
     assert call("bench", "app", *options) == 0
     told = capsys.readouterr().out

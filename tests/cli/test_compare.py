@@ -90,10 +90,10 @@ def test_a_bad_world_is_refused_before_anything_is_written(
 
 
 @pytest.mark.parametrize("out", ["file", "file/inside", "/proc/nowhere"])
-def test_a_folder_that_cannot_be_made_is_refused(out: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_cannot_be_created_is_refused(out: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("file").write_text("precious")
     line = refused(capsys, "compare", "-t", "linear", "-c", CURVE, "-p", "static", "-o", out)
-    assert "cannot be made" in line
+    assert "cannot be created" in line
 
 
 def test_a_file_system_that_takes_no_files_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:

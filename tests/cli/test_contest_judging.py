@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from rheostat.cli.contest import Contest, contestant
-from rheostat.cli.contest_judging import Notes, judged
 from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.errors import RheostatError
+from rheostat.trials.accounting import Account, judge_run
+from rheostat.trials.contestants import contestant
+from rheostat.trials.trial import Trial
 
-CONTEST = Contest(
+CONTEST = Trial(
     app="app",
     script=Path("app.py"),
     curve="constant:rate=10:duration=10",
@@ -30,13 +31,13 @@ PAID = [(99.0, 1, 1), (102.5, 2, 1), (106.25, 2, 2), (109.5, 1, 1)]
 MULTILEVEL = contestant("multilevel")
 
 
-def notes(**more: object) -> Notes:
-    own = Notes(list(PAID), [(99.0, 2.0), (106.25, 4.0)], list(DONE), source_began=100.0)
+def notes(**more: object) -> Account:
+    own = Account(list(PAID), [(99.0, 2.0), (106.25, 4.0)], list(DONE), source_began=100.0)
     return replace(own, **more)  # type: ignore[arg-type]
 
 
 def test_rows_are_counted_by_what_the_source_gave_out_and_lag_by_what_is_not_done() -> None:
-    result = judged(CONTEST, MULTILEVEL, 1, notes(), [])
+    result = judge_run(CONTEST, MULTILEVEL, 1, notes(), [])
     assert result.load == [10.0] * 10
     assert result.throughput == [0, 0, 0, 0, 40, 0, 0, 0, 40, 0]
     assert result.lag == [1, 2, 3, 4, 1, 2, 3, 4, 1, 2]  # of the oldest row that is not done
@@ -47,7 +48,7 @@ def test_rows_are_counted_by_what_the_source_gave_out_and_lag_by_what_is_not_don
 
 def test_the_warm_up_is_not_judged() -> None:
     warm = replace(CONTEST, warm_up_seconds=4.0)
-    result = judged(warm, MULTILEVEL, 1, notes(), [])
+    result = judge_run(warm, MULTILEVEL, 1, notes(), [])
     assert result.load == [10.0] * 10
     assert result.lag[:6] == [1, 2, 3, 4, 1, 2]
     assert result.throughput[:5] == [40, 0, 0, 0, 40]
@@ -55,13 +56,13 @@ def test_the_warm_up_is_not_judged() -> None:
 
 def test_a_load_that_begins_with_silence_is_judged_from_its_begin() -> None:
     silent = replace(CONTEST, curve="square:low=0:high=10:period=8:duration=8")
-    result = judged(silent, MULTILEVEL, 1, notes(), [])
+    result = judge_run(silent, MULTILEVEL, 1, notes(), [])
     assert result.load == [0, 0, 0, 0, 10, 10, 10, 10]
     assert result.lag[4:] == [1, 2, 3, 4]
 
 
 def test_what_no_batch_told_is_not_done() -> None:
-    stuck = judged(replace(CONTEST, mode="realtime"), MULTILEVEL, 1, notes(done=DONE[:4]), [])
+    stuck = judge_run(replace(CONTEST, mode="realtime"), MULTILEVEL, 1, notes(done=DONE[:4]), [])
     assert len(stuck.lag) == len(stuck.nodes) == 10
     assert sum(stuck.throughput) == 80
     assert stuck.lag[-1] == 2.0
@@ -71,17 +72,17 @@ def test_a_topic_counts_rows_itself() -> None:
     kafka = replace(CONTEST, kafka="somewhere")
     arrived = {99.0: 0.0, 100.0: 0.0, **{100.0 + second: 10.0 * second for second in range(1, 15)}}
     done = [(at, 10 * rows) for at, rows in DONE]
-    told = judged(kafka, MULTILEVEL, 1, notes(arrived=arrived, done=done, source_began=None), [])
+    told = judge_run(kafka, MULTILEVEL, 1, notes(arrived=arrived, done=done, source_began=None), [])
     assert (told.load, told.lag) == ([10.0] * 10, [1, 2, 3, 4, 1, 2, 3, 4, 1, 2])
     late = {at: rows for at, rows in arrived.items() if at >= 102}  # the first look came after the first rows
     assert notes(arrived=late).begins(kafka) == 102.0
 
 
 def test_sparks_own_changes_are_those_of_its_nodes() -> None:
-    assert judged(CONTEST, contestant("spark-dra"), 1, notes(), []).changes == 2
+    assert judge_run(CONTEST, contestant("spark-dra"), 1, notes(), []).changes == 2
 
 
 def test_a_run_that_is_not_known_is_none() -> None:
     for unknown in (notes(done=DONE[:2]), notes(source_began=None), notes(paid=[]), notes(missed="a batch")):
         with pytest.raises(RheostatError):
-            judged(CONTEST, MULTILEVEL, 1, unknown, [])
+            judge_run(CONTEST, MULTILEVEL, 1, unknown, [])

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from rheostat.cli.main import run
-from rheostat.infrastructure import cgroups
-from rheostat.infrastructure.java import java_version, parse_version, spark_home
 from rheostat.model.errors import UserError
+from rheostat.services import cgroups
+from rheostat.services.java import java_version, parse_version, spark_home
 
 
 def doctor(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[object, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rheostat.control.guards import Guards
-from rheostat.control.journal import Journal
+from rheostat.journal.store import Journal
 from rheostat.model.decision import Status
 from rheostat.model.observation import Event
 from tests.cli.commands import call, process, refused

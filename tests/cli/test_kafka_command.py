@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from rheostat.infrastructure import kafka, keeper
+from rheostat.services import cleanup_process, kafka_broker
 from tests.cli.commands import call, process, refused
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
-    left = kafka.attach(tmp_path / ".rheostat/kafka")
+    left = kafka_broker.attach(tmp_path / ".rheostat/kafka")
     if left is not None:
         left.stop()
 
 
 @pytest.mark.jvm
 def test_up_status_topics_and_down(folder: Path) -> None:
-    port = kafka.free_port()
+    port = kafka_broker.free_port()
     servers = f"127.0.0.1:{port}"
     up = process(f"rheostat kafka up --port {port}", folder)
     assert up.returncode == 0, up.stderr
@@ -31,8 +31,8 @@ def test_up_status_topics_and_down(folder: Path) -> None:
 
     told = json.loads(process("rheostat kafka status --json", folder).stdout)
     assert (told["running"], told["servers"]) == (True, servers)
-    assert keeper.members(told["pid"]) == [told["pid"]]
-    kafka.create_topic(servers, "events", 3)
+    assert cleanup_process.members(told["pid"]) == [told["pid"]]
+    kafka_broker.create_topic(servers, "events", 3)
     listed = process(f"rheostat kafka topics --servers {servers} --json", folder)
     assert json.loads(listed.stdout) == [{"topic": "events", "partitions": 3, "rows": 0}]
 
@@ -49,8 +49,8 @@ def test_up_status_topics_and_down(folder: Path) -> None:
     down = process("rheostat kafka down --delete", folder)
     assert down.stdout.splitlines() == [f"{servers} ended", "deleted what it held in .rheostat/kafka"]
     assert [path.name for path in mine.parent.iterdir()] == ["mine.txt"]
-    assert not kafka.answers(servers)
-    assert keeper.members(told["pid"]) == []
+    assert not kafka_broker.answers(servers)
+    assert cleanup_process.members(told["pid"]) == []
 
 
 def test_without_a_broker_down_is_fine_and_status_says_how_to_start(
@@ -63,7 +63,7 @@ def test_without_a_broker_down_is_fine_and_status_says_how_to_start(
 
 
 def test_topics_of_a_broker_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
-    servers = f"127.0.0.1:{kafka.free_port()}"
+    servers = f"127.0.0.1:{kafka_broker.free_port()}"
     said = refused(capsys, "kafka", "topics", "--servers", servers)
     assert f"no Kafka broker answers at {servers}; start one with `rheostat kafka up`" in said
     assert "write HOST:PORT" in refused(capsys, "kafka", "topics", "--servers", "localhost")

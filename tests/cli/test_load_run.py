@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from rheostat.infrastructure import kafka
+from rheostat.services import kafka_broker
 from tests.cli.commands import call, refused
 
 COMMAND = [sys.executable, "-c", "from rheostat.cli.main import run; run()", "load", "run"]
 
 
 def test_the_report_says_what_the_topic_holds(
-    broker: kafka.Broker, capsys: pytest.CaptureFixture[str]
+    broker: kafka_broker.Broker, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ["--kafka", "reported", "--servers", broker.servers, "--partitions", "3"]
     assert (
@@ -26,32 +26,32 @@ def test_the_report_says_what_the_topic_holds(
     )
     told = json.loads(capsys.readouterr().out)
     assert (told["rows"], told["wanted"], told["failed"]) == (3000, 3000, 0)
-    ends = kafka.ends(broker.servers, "reported")
+    ends = kafka_broker.ends(broker.servers, "reported")
     assert len(ends) == 3
     assert sum(ends.values()) == 3000
 
 
 def test_it_ends_after_the_seconds_and_keeps_a_topic_that_is_there(
-    broker: kafka.Broker, capsys: pytest.CaptureFixture[str]
+    broker: kafka_broker.Broker, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kafka.create_topic(broker.servers, "there", 2)
+    kafka_broker.create_topic(broker.servers, "there", 2)
     options = ["--kafka", "there", "--servers", broker.servers]
     assert call("load", "run", "constant:rate=400:duration=10m", *options, "--seconds", "1") == 0
     said = capsys.readouterr()
     seconds = re.match(r"there: 400 rows sent in ([\d.]+) s", said.out)
     assert seconds and 1 <= float(seconds[1]) < 60
     assert "the curve wanted 400 rows; at worst" in said.out
-    assert sum(kafka.ends(broker.servers, "there").values()) == 400
+    assert sum(kafka_broker.ends(broker.servers, "there").values()) == 400
 
 
-def test_ctrl_c_ends_it_with_a_report(broker: kafka.Broker, tmp_path: Path) -> None:
-    kafka.create_topic(broker.servers, "ended", 1)
+def test_ctrl_c_ends_it_with_a_report(broker: kafka_broker.Broker, tmp_path: Path) -> None:
+    kafka_broker.create_topic(broker.servers, "ended", 1)
     options = ["constant:rate=1000:duration=1h", "--kafka", "ended", "--servers", broker.servers, "--json"]
     with subprocess.Popen(
         [*COMMAND, *options], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as sending:
         until = time.monotonic() + 60
-        while kafka.ends(broker.servers, "ended")[0] < 100:
+        while kafka_broker.ends(broker.servers, "ended")[0] < 100:
             assert sending.poll() is None
             assert time.monotonic() < until, "nothing was sent"
             time.sleep(0.05)
@@ -59,11 +59,13 @@ def test_ctrl_c_ends_it_with_a_report(broker: kafka.Broker, tmp_path: Path) -> N
         out, err = sending.communicate(timeout=60)
     assert sending.returncode == 0
     assert err == "rheostat: interrupted: what was due until now is sent\n"
-    assert json.loads(out)["rows"] == json.loads(out)["wanted"] == kafka.ends(broker.servers, "ended")[0]
+    assert (
+        json.loads(out)["rows"] == json.loads(out)["wanted"] == kafka_broker.ends(broker.servers, "ended")[0]
+    )
 
 
 def test_rows_that_do_not_arrive_are_an_error(
-    broker: kafka.Broker, capsys: pytest.CaptureFixture[str]
+    broker: kafka_broker.Broker, capsys: pytest.CaptureFixture[str]
 ) -> None:
     topic = NewTopic("narrow", 1, 1, config={"max.message.bytes": "200"})
     admin = AdminClient({"bootstrap.servers": broker.servers})
@@ -76,11 +78,11 @@ def test_rows_that_do_not_arrive_are_an_error(
 
 
 def test_mistakes_are_refused_before_anything_is_sent(
-    broker: kafka.Broker, capsys: pytest.CaptureFixture[str]
+    broker: kafka_broker.Broker, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kafka.create_topic(broker.servers, "two", 2)
+    kafka_broker.create_topic(broker.servers, "two", 2)
     here = ["--servers", broker.servers]
-    nowhere = f"127.0.0.1:{kafka.free_port()}"
+    nowhere = f"127.0.0.1:{kafka_broker.free_port()}"
     for options, said in (
         (["sin", "--kafka", "two", *here], "did you mean 'sine'"),
         (["sine", "--kafka", "two", "--partitions", "5", *here], "topic 'two' has 2 partitions, not 5"),
@@ -92,4 +94,4 @@ def test_mistakes_are_refused_before_anything_is_sent(
         (["sine", *here], "--kafka"),
     ):
         assert said in refused(capsys, "load", "run", *options)
-    assert kafka.ends(broker.servers, "two") == {0: 0, 1: 0}
+    assert kafka_broker.ends(broker.servers, "two") == {0: 0, 1: 0}

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rheostat.cli.running import Order, with_secret
 from rheostat.policies.registry import build
+from rheostat.run.order import Order, with_secret
 
 from .commands import refused
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rheostat.control.journal import Journal
+from rheostat.journal.store import Journal
 from tests.cli.commands import call, process, refused
 
 CURVE = "step:duration=10m:low=100:high=600"
@@ -145,10 +145,10 @@ def test_an_existing_journal_is_never_overwritten(capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("out", ["file", "file/inside", "/proc/nowhere", "x" * 300])
-def test_a_folder_that_cannot_be_made_is_refused(out: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_cannot_be_created_is_refused(out: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("file").write_text("precious")
     line = refused(capsys, "simulate", "-t", "linear", "-c", CURVE, "-p", "static", "-o", out)
-    assert "cannot be made" in line
+    assert "cannot be created" in line
     assert Path("file").read_text() == "precious"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rheostat.control.journal import Journal
+from rheostat.journal.store import Journal
 from rheostat.model.observation import Event
 from tests.cli.commands import call, process, refused
 from tests.cli.journals import turns, with_alert, write

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from rheostat.cli import trial_report, trial_rounds
-from rheostat.cli.contest import Contest, Contestant, Result, contestant, read_result
+from rheostat.cli import trial_page
 from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.errors import FileError
+from rheostat.trials import rounds
+from rheostat.trials.contestants import Contestant, contestant
+from rheostat.trials.report import COLUMNS, Check, make_report
+from rheostat.trials.trial import Result, Trial, read_result
 from tests.cli.commands import call, refused, refused_at_once
 
-CONTEST = Contest(
+CONTEST = Trial(
     app="wordcount",
     script=Path("app.py"),
     curve="sine:low=0:high=100:period=100:duration=100",
@@ -49,8 +52,8 @@ def result(
     )
 
 
-def checks(*results: Result) -> dict[str, trial_report.Check]:
-    report = trial_report.make(CONTEST, ["ours"], results)
+def checks(*results: Result) -> dict[str, Check]:
+    report = make_report(CONTEST, ["ours"], results)
     return {check.what: check for check in report.checks}
 
 
@@ -91,8 +94,8 @@ def test_ratios_are_taken_within_a_repeat_and_the_median_counts() -> None:
 
 
 def test_a_square_leaves_no_time_to_act_so_its_lag_is_not_bound() -> None:
-    square = trial_report.make(
-        Contest(**{**CONTEST.__dict__, "curve": "square:duration=100"}),
+    square = make_report(
+        Trial(**{**CONTEST.__dict__, "curve": "square:duration=100"}),
         ["ours"],
         [result("ours"), result("static-peak")],
     )
@@ -103,7 +106,7 @@ def test_a_square_leaves_no_time_to_act_so_its_lag_is_not_bound() -> None:
 
 
 def test_the_oracle_needs_what_the_nodes_of_the_peak_used() -> None:
-    report = trial_report.make(CONTEST, ["ours"], [result("ours", nodes=4.0), result("static-peak")])
+    report = make_report(CONTEST, ["ours"], [result("ours", nodes=4.0), result("static-peak")])
     [measures] = report.measures["ours"]
     assert measures.node_seconds_to_oracle == pytest.approx(
         400 / (50 * 2 + 50 * 3)
@@ -113,7 +116,7 @@ def test_the_oracle_needs_what_the_nodes_of_the_peak_used() -> None:
 
 def test_the_report_shows_spread_bounds_and_who_did_not_run() -> None:
     failed = Result("spark-dra", 1, failure="it died")
-    report = trial_report.make(
+    report = make_report(
         CONTEST,
         ["ours"],
         [result("ours", nodes=2.0), result("ours", 2, nodes=3.0), result("static-peak"), failed],
@@ -130,15 +133,15 @@ def test_the_report_shows_spread_bounds_and_who_did_not_run() -> None:
 
 def test_a_failed_repeat_of_one_who_ran_is_named() -> None:
     results = [result("ours"), Result("ours", 2, failure="it died"), Result("ours", 3, failure="it died")]
-    report = trial_report.make(CONTEST, ["ours"], results)
+    report = make_report(CONTEST, ["ours"], results)
     assert report.failed() == ["ours did not run in repeat 2 and 3: it died"]
 
 
 def test_the_terminal_shows_every_measure(capsys: pytest.CaptureFixture[str]) -> None:
-    report = trial_report.make(CONTEST, ["ours"], [result("ours"), result("static-peak")])
-    report.show()
+    report = make_report(CONTEST, ["ours"], [result("ours"), result("static-peak")])
+    trial_page.show(report)
     told = capsys.readouterr().out
-    assert all(header in told for header, _, _ in trial_report.COLUMNS)
+    assert all(header in told for header, _, _ in COLUMNS)
 
 
 def test_who_takes_part() -> None:
@@ -158,13 +161,13 @@ def test_results_are_kept(tmp_path: Path) -> None:
     assert read_result(path) == made
     for spoiled in ('{"contestant": 3}', '{"contestant": "x", "number": 1}', "{", ""):
         path.write_text(spoiled)
-        with pytest.raises(FileError, match="is no result of a trial; delete it"):
+        with pytest.raises(FileError, match="is not the result of a trial; delete it"):
             read_result(path)
 
 
 def test_no_secret_is_kept() -> None:
     given = {"spark.a.password": "hunter22", "spark.b": "seen"}
-    kept = Contest(**{**CONTEST.__dict__, "settings": given}).json()
+    kept = Trial(**{**CONTEST.__dict__, "settings": given}).json()
     assert "seen" in kept and "hunter22" not in kept and "password" not in kept
 
 
@@ -183,7 +186,7 @@ def test_no_secret_is_kept() -> None:
         (("-p", "ds2", "--kafka", "nonsense"), "'nonsense' is not a valid broker address"),
         (("-p", "ds2", "-c", "wave"), "wave"),
         (("-p", "ds2", "-a", "wordcont"), "wordcount"),
-        (("-p", "ds2", "-a", "none.py"), "there is no such script"),
+        (("-p", "ds2", "-a", "none.py"), "no such script"),
         (("-p", "ds2", "--mode", "realtime", "--kafka", "127.0.0.1:1", "--trigger", "3"), "5"),
     ],
 )
@@ -205,7 +208,7 @@ def test_a_folder_of_another_trial_is_refused(
     Path("trial/notes.txt").write_text("mine")
     assert "is not empty and holds no trial" in refused(capsys, *TRIAL, "-p", "ds2")
     Path("trial/notes.txt").unlink()
-    Path("trial/contest.json").write_text(CONTEST.json())
+    Path("trial/trial.json").write_text(CONTEST.json())
     assert "holds a trial with other options" in refused(capsys, *TRIAL, "-p", "ds2")
 
 
@@ -214,12 +217,12 @@ def test_results_that_are_there_are_not_made_again(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
-    contest = Contest(**{**CONTEST.__dict__, "trigger_seconds": 3.0, "warm_up_seconds": 40.0})
+    trial = Trial(**{**CONTEST.__dict__, "trigger_seconds": 3.0, "warm_up_seconds": 40.0})
     for name in ("ds2", "static-peak"):
         kept = Path("trial") / name / "1" / "result.json"
         kept.parent.mkdir(parents=True)
         kept.write_bytes(result(name, nodes=2.0 if name == "ds2" else 4.0).json())
-    Path("trial/contest.json").write_text(contest.json())
+    Path("trial/trial.json").write_text(trial.json())
     options = (
         "-a",
         "wordcount",
@@ -248,7 +251,7 @@ def test_a_trial_goes_on_after_an_interrupted_run_and_keeps_one_that_failed(
     monkeypatch.chdir(tmp_path)
     ran: list[tuple[str, int]] = []
 
-    def run_one(_contest: Contest, one: Contestant, number: int, folder: Path, _say: object) -> Result:
+    def run_one(_contest: Trial, one: Contestant, number: int, folder: Path, _say: object) -> Result:
         ran.append((one.name, number))
         folder.mkdir(parents=True)
         (folder / "journal.sqlite").touch()
@@ -256,7 +259,7 @@ def test_a_trial_goes_on_after_an_interrupted_run_and_keeps_one_that_failed(
             signal.raise_signal(signal.SIGINT)
         return Result(one.name, number, failure="it died") if len(ran) == 2 else result(one.name, number)
 
-    monkeypatch.setattr(trial_rounds, "run_one", run_one)
+    monkeypatch.setattr(rounds, "run_one", run_one)
     options = (*TRIAL, "-p", "ds2", "--peers", "static-peak")
     assert call(*options) == 130
     assert call(*options) == call(*options) == 0
@@ -270,10 +273,10 @@ def test_options_that_no_run_can_have_leave_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
-    def run_one(_contest: Contest, one: Contestant, number: int, _folder: Path, _say: object) -> Result:
+    def run_one(_contest: Trial, one: Contestant, number: int, _folder: Path, _say: object) -> Result:
         return Result(one.name, number, failure="no such broker", refused=True)
 
-    monkeypatch.setattr(trial_rounds, "run_one", run_one)
+    monkeypatch.setattr(rounds, "run_one", run_one)
     assert "no such broker" in refused(capsys, *TRIAL, "-p", "ds2")
     assert list(Path("trial").iterdir()) == []
 
@@ -281,7 +284,7 @@ def test_options_that_no_run_can_have_leave_nothing(
 def test_something_else_that_listens_at_the_broker_s_address_is_refused_within_seconds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("rheostat.infrastructure.topics.ASKED_SECONDS", 0.5)
+    monkeypatch.setattr("rheostat.services.kafka_topics.ASKED_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as mute:
         address = f"127.0.0.1:{mute.getsockname()[1]}"
         told = refused_at_once(capsys, monkeypatch, tmp_path, *TRIAL, "-p", "ds2", "--kafka", address)

@@ -7,8 +7,9 @@ from typing import Any
 from rich.text import Text
 
 from rheostat.cli import console
-from rheostat.cli.view import View
+from rheostat.cli.live_view import View
 from rheostat.model.configuration import Configuration, NodeKind
+from rheostat.run.samples import Sampler
 from tests.cli.journals import turns
 
 ESCAPE = "\x1b]0;owned\x07\x1b[2J\x9b2J"
@@ -28,7 +29,7 @@ def test_the_live_view_shows_no_control_characters() -> None:
         kinds=(NodeKind(),),
         doing=f"nodes {ESCAPE}",
     )
-    view = View(f"app {ESCAPE}", engine)
+    view = View(f"app {ESCAPE}", engine, Sampler(engine))
     view.add(replace(turn, plan=plan))
     text = shown(view)
     assert "why ?]0;owned??[2J?2J" in " ".join(text.split())

@@ -2,9 +2,9 @@
 
 import pytest
 
-from rheostat.infrastructure.simulated import SimulatedProvider
 from rheostat.model.configuration import NodeKind
 from rheostat.model.errors import RheostatError
+from rheostat.providers.simulated import SimulatedProvider
 
 KIND = NodeKind("small", startup_seconds=45)
 

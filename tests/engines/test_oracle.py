@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from rheostat.analyze.profiles import Overhead
-from rheostat.engines.simulator.comparison import Scenario, run_policy
+from rheostat.engines.simulator.comparison import run_policy
 from rheostat.engines.simulator.oracle import highest_load, oracle_nodes
+from rheostat.engines.simulator.scenario import Scenario
 from rheostat.engines.simulator.settings import Settings
 from rheostat.model.configuration import Bounds, Configuration, NodeKind
 from rheostat.model.topology import Operator, Topology

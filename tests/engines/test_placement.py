@@ -1,7 +1,7 @@
 from rheostat.engines.simulator.placement import Hosts, place
-from rheostat.infrastructure.simulated import SimulatedNode
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Placement
+from rheostat.providers.simulated import SimulatedNode
 
 
 def nodes(*slots: int) -> list[SimulatedNode]:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from rheostat.analyze.execution import ExecutionModel, Pipelined, Staged
 from rheostat.control.guards import Guards
-from rheostat.control.journal import Journal
 from rheostat.control.loop import Loop, Turn
-from rheostat.engines.spark.batches import Ledger
-from rheostat.engines.spark.measuring import Window, application, operators, stage_overhead
+from rheostat.engines.spark.observe.batches import Ledger
+from rheostat.engines.spark.observe.measures import Window, application, operators, stage_overhead
+from rheostat.journal.store import Journal
 from rheostat.model.configuration import Bounds, Configuration, NodeKind
 from rheostat.model.decision import Outcome, Plan, Status
 from rheostat.model.observation import NodeMeasures, Observation

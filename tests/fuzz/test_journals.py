@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.control.journal import Journal
 from rheostat.control.loop import Loop
-from rheostat.control.reading import JournalReader
+from rheostat.journal.reader import JournalReader
+from rheostat.journal.store import Journal
 from rheostat.model.errors import FileError
 from rheostat.model.observation import Event
 from tests.cli.commands import call

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rheostat.analyze.execution import Pipelined
-from rheostat.cli import sizes
+from rheostat.cli import values
 from rheostat.model.errors import UserError
 from rheostat.model.secrets import read_properties, write_private
 from rheostat.model.topology_file import known_topologies, load_topology
@@ -79,7 +79,7 @@ def test_a_policy_is_built_or_refused(text: str) -> None:
     if policy is not None:
         assert policy.period_seconds > 0
         topology = load_topology(CATALOGUE["linear"])
-        kinds, bounds = (sizes.node_kind(KINDS[0]),), sizes.bounds("1:4")
+        kinds, bounds = (values.node_kind(KINDS[0]),), values.bounds("1:4")
         start = told_or_done(
             lambda _: policy.initial(Start(topology, Pipelined(), kinds, bounds, 100.0, 500.0)), ""
         )
@@ -96,14 +96,14 @@ def test_a_curve_is_read_or_refused(text: str) -> None:
 @FUZZ
 @given(text=mistyped(NODES))
 def test_bounds_are_read_or_refused(text: str) -> None:
-    bounds = told_or_done(sizes.bounds, text)
+    bounds = told_or_done(values.bounds, text)
     assert bounds is None or 1 <= bounds.min_nodes <= bounds.max_nodes <= 100_000
 
 
 @FUZZ
 @given(text=mistyped(KINDS))
 def test_a_node_is_read_or_refused(text: str) -> None:
-    kind = told_or_done(sizes.node_kind, text)
+    kind = told_or_done(values.node_kind, text)
     assert kind is None or (0 < kind.slot_cores < float("inf") and kind.executors >= 1)
 
 

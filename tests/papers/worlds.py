@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from rheostat.analyze.profiles import Overhead
 from rheostat.control.loop import Turn
-from rheostat.engines.simulator.comparison import Run, Scenario, run_policy
+from rheostat.engines.simulator.comparison import Run, run_policy
+from rheostat.engines.simulator.scenario import Scenario
 from rheostat.engines.simulator.settings import Settings
 from rheostat.model.configuration import Bounds, Configuration, NodeKind
 from rheostat.model.topology import Topology

@@ -7,9 +7,9 @@ from typing import cast
 
 import pytest
 
+from rheostat.engines.spark.actuate.healer import BARE_SECONDS
+from rheostat.engines.spark.driver_process import DriverLostError
 from rheostat.engines.spark.engine import SparkEngine
-from rheostat.engines.spark.healing import BARE_SECONDS
-from rheostat.engines.spark.link import DriverLostError
 from rheostat.model.errors import RheostatError, UserError
 from tests.scripted.world import Driver, World, application, change, live
 

@@ -7,13 +7,15 @@ from typing import Any, cast
 
 import pytest
 
-from rheostat.cli.running import Order, Running, take_control
-from rheostat.control.journal import Journal
-from rheostat.engines.spark.link import Link
+from rheostat.engines.spark.driver_process import DriverProcess
 from rheostat.engines.spark.spec import Spec
+from rheostat.journal.store import Journal
 from rheostat.model.configuration import Bounds
 from rheostat.model.decision import Proposal
 from rheostat.policies.base import Info, Memory, Policy, Situation, wish
+from rheostat.run.composition import Running, take_control
+from rheostat.run.heartbeat import Heartbeat
+from rheostat.run.order import Order
 from tests.scripted.world import Clock, Driver, Nodes, World, live
 
 from .test_faults import STEPS, check_runs_as_told, strike_at
@@ -48,12 +50,16 @@ def controller(world: World, policy: Wishes, resume: bool = False) -> Running:
     last, machines = journal.last(), Nodes(world)
     spec = Spec("app", "app.py", Nodes.url, str(world.folder), str(world.folder / "s"), "c", mode=world.mode)
 
-    def start(new: Spec) -> Link:
-        return cast(Link, Driver(world, new))
+    def start(new: Spec) -> DriverProcess:
+        return cast(DriverProcess, Driver(world, new))
 
     machines.add(last.outcome.configuration.nodes if last else 1)
-    link = cast(Link, Driver(world, spec)) if not world.drivers else cast(Link, Attached(world, spec))
-    return take_control(order, journal, Clock(world), 0.0, machines, link, start)
+    link = (
+        cast(DriverProcess, Driver(world, spec))
+        if not world.drivers
+        else cast(DriverProcess, Attached(world, spec))
+    )
+    return take_control(order, journal, Clock(world), 0.0, machines, link, start, Heartbeat())
 
 
 class Attached(Driver):

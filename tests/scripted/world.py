@@ -12,14 +12,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
+from rheostat.engines.spark.connection import DriverLostError, DriverSilentError
+from rheostat.engines.spark.driver_process import DriverProcess
 from rheostat.engines.spark.engine import SparkEngine
-from rheostat.engines.spark.line import DriverLostError, DriverSilentError
-from rheostat.engines.spark.link import Link
 from rheostat.engines.spark.spec import Spec
-from rheostat.infrastructure.usage import Usage
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Plan
 from rheostat.model.errors import RheostatError, UserError
+from rheostat.services.usage import Usage
 
 KIND = NodeKind(cores=1.0, slots=4, memory_mb=1024.0)
 CHAIN = ("in", "key", "total")  # a source, a stateless operator and one that keeps state
@@ -401,8 +401,8 @@ def application(
     """The real engine over a world, with its application running, perhaps watched by somebody who polls."""
     spec = Spec("app", "app.py", Nodes.url, str(world.folder), str(world.folder / "s"), "c", mode=world.mode)
 
-    def start(new: Spec) -> Link:
-        return cast(Link, Driver(world, new))
+    def start(new: Spec) -> DriverProcess:
+        return cast(DriverProcess, Driver(world, new))
 
     machines, clock = Nodes(world), Clock(world)
     if world.owned:

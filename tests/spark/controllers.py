@@ -15,14 +15,14 @@ from typing import Any, TypeVar
 
 import psutil
 
-from rheostat.cli.running import JOURNAL
-from rheostat.control.journal import Journal
 from rheostat.control.loop import Turn
-from rheostat.control.reading import JournalReader
 from rheostat.engines.spark.limits import LIMITS
-from rheostat.infrastructure import keeper
+from rheostat.journal.reader import JournalReader
+from rheostat.journal.store import Journal
 from rheostat.model.errors import RheostatError
 from rheostat.model.observation import Event
+from rheostat.run.folder import JOURNAL
+from rheostat.services import cleanup_process
 from tests import jvm
 from tests.cli.commands import RHEOSTAT
 
@@ -274,7 +274,7 @@ class Controller:
             self.process.kill()
             self.process.wait()
         with contextlib.suppress(OSError, ValueError):
-            keeper.end_session(self.driver)
+            cleanup_process.end_session(self.driver)
         with contextlib.suppress(AssertionError):
             eventually(lambda: not self.processes(), seconds=20)
         shutil.rmtree(self.temporary, ignore_errors=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rheostat.engines.spark.engine import SparkEngine
-from rheostat.infrastructure.local import LocalProvider
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Plan, Status
+from rheostat.providers.local import LocalProvider
 
 from .support import application, observe_batches
 

@@ -8,18 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from rheostat.control.clock import SystemClock
-from rheostat.engines.spark.batches import Batch
+from rheostat.engines.spark.driver.warm_executors import BUDGET
+from rheostat.engines.spark.driver_process import DriverProcess
 from rheostat.engines.spark.engine import SparkEngine
-from rheostat.engines.spark.link import Link
 from rheostat.engines.spark.machines import LocalMachines
 from rheostat.engines.spark.modes import LEAST_SETTING
+from rheostat.engines.spark.observe.batches import Batch
 from rheostat.engines.spark.spec import Spec
-from rheostat.engines.spark.warm import BUDGET
-from rheostat.infrastructure.kafka import connector_jars
-from rheostat.infrastructure.local import LocalProvider
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Plan
 from rheostat.model.observation import Observation
+from rheostat.providers.local import LocalProvider
+from rheostat.services.kafka_broker import connector_jars
 from tests import jvm
 
 APPS = Path(__file__).parent / "apps"
@@ -44,10 +44,10 @@ def application(
     machines = LocalMachines(cluster, kind)
     began_at = time.time()
     clock = SystemClock(began_at)
-    links: list[Link] = []
+    links: list[DriverProcess] = []
 
-    def start(spec: Spec) -> Link:
-        links.append(Link.start(spec, cluster.keep_session))
+    def start(spec: Spec) -> DriverProcess:
+        links.append(DriverProcess.start(spec, cluster.keep_session))
         return links[-1]
 
     try:
@@ -57,7 +57,7 @@ def application(
             script=str(APPS / f"{script}.py"),
             master=cluster.url,
             folder=str(folder),
-            socket=Link.socket_path(),
+            socket=DriverProcess.socket_path(),
             checkpoint=str(folder / "checkpoint"),
             mode=mode,
             arguments=arguments,

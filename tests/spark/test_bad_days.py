@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from rheostat.infrastructure.keeper import members
-from rheostat.infrastructure.local import LocalProvider
 from rheostat.model.configuration import NodeKind
+from rheostat.providers.local import LocalProvider
+from rheostat.services.cleanup_process import members
 from tests.cli.commands import refused
 
 from .controllers import Controller, controller

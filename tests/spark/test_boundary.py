@@ -9,7 +9,7 @@ SCRIPT = """
 import json, sys, time
 from pathlib import Path
 from pyspark.sql import SparkSession
-from rheostat.engines.spark.boundary import stop_between_batches
+from rheostat.engines.spark.driver.boundary import stop_between_batches
 
 folder = Path(sys.argv[1])
 spark = (SparkSession.builder.master("local[2]").config("spark.ui.enabled", False)

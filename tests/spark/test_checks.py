@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from rheostat.engines.spark.links import topic_name
+from rheostat.engines.spark.driver.query_topics import topic_name
 from rheostat.engines.spark.modes import LEAST_SETTING, check_mode
 from rheostat.model.errors import UserError
 

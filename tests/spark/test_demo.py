@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rheostat.control.journal import Journal
+from rheostat.journal.store import Journal
 
 
 def in_a_terminal(command: list[str]) -> tuple[int, str]:

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from rheostat.engines.spark.engine import SparkEngine
-from rheostat.infrastructure import kafka
-from rheostat.infrastructure.local import LocalProvider
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
+from rheostat.providers.local import LocalProvider
+from rheostat.services import kafka_broker
 from tests.spark.controllers import eventually
 from tests.spark.support import application, plan
 
@@ -70,7 +70,11 @@ def expected(shape: str) -> Counter[tuple[int, str]]:
 
 
 def graph(
-    cluster: LocalProvider, broker: kafka.Broker, folder: Path, shape: str, settings: Mapping[str, str] = {}
+    cluster: LocalProvider,
+    broker: kafka_broker.Broker,
+    folder: Path,
+    shape: str,
+    settings: Mapping[str, str] = {},
 ) -> AbstractContextManager[SparkEngine]:
     arguments = (shape, str(RATE), str(ROWS), str(folder / "results"))
     return application(
@@ -86,9 +90,9 @@ def graph(
 
 
 @pytest.fixture
-def guarded_broker(tmp_path: Path) -> Iterator[kafka.Broker]:
+def guarded_broker(tmp_path: Path) -> Iterator[kafka_broker.Broker]:
     """One that asks Spark for a password; its plain port serves only to see whether it is up."""
-    plain, controller, guarded = kafka.free_port(), kafka.free_port(), kafka.free_port()
+    plain, controller, guarded = kafka_broker.free_port(), kafka_broker.free_port(), kafka_broker.free_port()
     places = {"PLAINTEXT": plain, "SASL_PLAINTEXT": guarded}
     advertised = ",".join(f"{name}://127.0.0.1:{port}" for name, port in places.items())
     settings = {
@@ -100,13 +104,13 @@ def guarded_broker(tmp_path: Path) -> Iterator[kafka.Broker]:
         "sasl.enabled.mechanisms": "PLAIN",
         "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'{LOGIN} user_rheostat="hush";',
     }
-    with kafka.running(tmp_path / "guarded", plain, settings) as broker:
+    with kafka_broker.running(tmp_path / "guarded", plain, settings) as broker:
         yield replace(broker, servers=f"127.0.0.1:{guarded}")
 
 
 @pytest.mark.parametrize("shape", ["diamond", pytest.param("star", marks=pytest.mark.long)])
 def test_every_row_takes_every_path_once_while_it_is_rebalanced_stopped_and_resumed(
-    shape: str, cluster: LocalProvider, broker: kafka.Broker, tmp_path: Path
+    shape: str, cluster: LocalProvider, broker: kafka_broker.Broker, tmp_path: Path
 ) -> None:
     results = tmp_path / "results"
     with graph(cluster, broker, tmp_path, shape) as engine:
@@ -121,7 +125,7 @@ def test_every_row_takes_every_path_once_while_it_is_rebalanced_stopped_and_resu
 
 
 def test_an_operator_that_fails_does_not_stop_the_others_also_where_kafka_asks_for_a_password(
-    cluster: LocalProvider, guarded_broker: kafka.Broker, tmp_path: Path
+    cluster: LocalProvider, guarded_broker: kafka_broker.Broker, tmp_path: Path
 ) -> None:
     told: list[str] = []
     with graph(cluster, guarded_broker, tmp_path, "broken", SASL) as engine:
@@ -135,7 +139,7 @@ def test_an_operator_that_fails_does_not_stop_the_others_also_where_kafka_asks_f
 
 @pytest.mark.long
 def test_topology_10_hands_every_row_on_to_one_child(
-    cluster: LocalProvider, broker: kafka.Broker, tmp_path: Path
+    cluster: LocalProvider, broker: kafka_broker.Broker, tmp_path: Path
 ) -> None:
     results = tmp_path / "results"
     with graph(cluster, broker, tmp_path, "topology10") as engine:

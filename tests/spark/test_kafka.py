@@ -10,12 +10,12 @@ import pytest
 from rheostat.analyze.evaluation import evaluate
 from rheostat.analyze.execution import Staged
 from rheostat.engines.spark.engine import SparkEngine
-from rheostat.infrastructure import kafka
-from rheostat.infrastructure.local import LocalProvider
-from rheostat.infrastructure.producer import Rows, Schedule, Sender
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
 from rheostat.model.observation import Observation
+from rheostat.providers.local import LocalProvider
+from rheostat.services import kafka_broker
+from rheostat.services.kafka_producer import Rows, Schedule, Sender
 from rheostat.workloads import parse_curve
 from tests.spark.controllers import eventually
 from tests.spark.support import application, plan
@@ -25,7 +25,7 @@ KIND = NodeKind(cores=1.0, slots=6, memory_mb=1024.0)
 RATE = 200
 
 
-def send(broker: kafka.Broker, topic: str, seconds: float) -> int:
+def send(broker: kafka_broker.Broker, topic: str, seconds: float) -> int:
     """Send rows and wait until the broker has them; returns how many."""
     curve = parse_curve(f"constant:rate={RATE}:duration={seconds:g}s")
     return Sender(broker.servers, topic, Schedule(curve), Rows(keys=50)).run().rows
@@ -49,11 +49,11 @@ def silent_window(engine: SparkEngine) -> Observation | None:
 
 @pytest.mark.parametrize("mode", ["microbatch", "realtime"])
 def test_every_row_goes_from_topic_to_topic_once_while_it_is_scaled(
-    mode: str, cluster: LocalProvider, broker: kafka.Broker, tmp_path: Path
+    mode: str, cluster: LocalProvider, broker: kafka_broker.Broker, tmp_path: Path
 ) -> None:
     names = f"in-{mode}", f"out-{mode}"
     for name in names:
-        kafka.create_topic(broker.servers, name, 2)
+        kafka_broker.create_topic(broker.servers, name, 2)
     start = {"parse": 1, "work": 1}
     with (
         TopicReader(broker.servers, names[1]) as reader,

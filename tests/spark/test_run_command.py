@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rheostat.infrastructure.local import LocalProvider
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
+from rheostat.providers.local import LocalProvider
 from tests.cli.commands import refused
 
 from .controllers import Controller, controller, eventually

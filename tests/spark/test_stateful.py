@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from rheostat.engines.spark.spec import SPREAD_STATE
-from rheostat.infrastructure.local import LocalProvider
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
+from rheostat.providers.local import LocalProvider
 
 from .shared import TOTALS_KIND
 from .state import change_nodes, executors_with_state, tasks_per_executor

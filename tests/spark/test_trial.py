@@ -5,21 +5,22 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rheostat.cli import apps
-from rheostat.cli.bench_platform import Setup, capacity_of
-from rheostat.cli.contest import Contest, contestant
-from rheostat.cli.contest_run import run_one
-from rheostat.control.reading import JournalReader
+from rheostat.apps.shipped import find_script
+from rheostat.bench.platform import Setup, capacity_of
+from rheostat.journal.reader import JournalReader
 from rheostat.model.configuration import Bounds, NodeKind
+from rheostat.trials.contestant_run import run_one
+from rheostat.trials.contestants import contestant
+from rheostat.trials.trial import Trial
 from tests.cli.commands import call
 
 LOAD, SECONDS = 110.0, 40  # rows/s of 5.4 ms each: more than one node of half a core can do
 
 
 def test_sparks_dynamic_allocation_scales_by_itself_and_is_measured(tmp_path: Path) -> None:
-    contest = Contest(
+    contest = Trial(
         app="linear",
-        script=apps.find("linear"),
+        script=find_script("linear"),
         curve=f"constant:rate={LOAD:g}:duration={SECONDS}",
         seed=0,
         nodes=Bounds(1, 2),

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rheostat.engines.spark.warm import LIMIT, executor_settings
-from rheostat.infrastructure.local import LocalProvider
+from rheostat.engines.spark.driver.warm_executors import LIMIT, executor_settings
 from rheostat.model.decision import Status
+from rheostat.providers.local import LocalProvider
 
 from .controllers import eventually
 from .support import application, observe_batches, plan
@@ -18,9 +18,9 @@ APP = """
 import json, os, time
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from rheostat.infrastructure.local import LocalProvider
-from rheostat.engines.spark.boundary import stop_between_batches
-from rheostat.engines.spark.warm import BUDGET, LIMIT, executor_settings, warmed
+from rheostat.providers.local import LocalProvider
+from rheostat.engines.spark.driver.boundary import stop_between_batches
+from rheostat.engines.spark.driver.warm_executors import BUDGET, LIMIT, executor_settings, warmed
 from rheostat.model.configuration import NodeKind
 
 KIND = NodeKind(slots=2, memory_mb=1024)
@@ -95,8 +95,8 @@ with LocalProvider() as provider:
 SMALL = """
 import sys
 from pyspark.sql import SparkSession
-from rheostat.infrastructure.local import LocalProvider
-from rheostat.engines.spark.warm import BUDGET, executor_settings
+from rheostat.providers.local import LocalProvider
+from rheostat.engines.spark.driver.warm_executors import BUDGET, executor_settings
 from rheostat.model.configuration import NodeKind
 
 with LocalProvider() as provider:

@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from rheostat.apps.load import LiveStream, arrivals, flood, stream
-from rheostat.engines.spark import host
-from rheostat.engines.spark.application import Application, Rows, Transform, Write
+from rheostat.engines.spark.driver import runner
+from rheostat.engines.spark.driver.application import Application, Rows, Transform, Write
 from rheostat.model.errors import UserError
 
 MOST_PARTITIONS = 64
@@ -80,9 +80,9 @@ class Input:
             return None
         if is_real_time():
             return self._live.arrived
-        if host.current is None:
+        if runner.current is None:
             return None
-        return arrivals(self.curve, self.seed, self.partitions, Path(host.current.spec.checkpoint))
+        return arrivals(self.curve, self.seed, self.partitions, Path(runner.current.spec.checkpoint))
 
     @cached_property
     def _live(self) -> LiveStream:
@@ -91,12 +91,12 @@ class Input:
 
 def is_real_time() -> bool:
     """Whether `rheostat run --mode realtime` runs this."""
-    return host.current is not None and host.current.spec.mode == "realtime"
+    return runner.current is not None and runner.current.spec.mode == "realtime"
 
 
 def servers() -> str:
     """The broker of `rheostat run --kafka`."""
-    given = host.current.spec.kafka if host.current else None
+    given = runner.current.spec.kafka if runner.current else None
     if not given:
         raise UserError("--topic needs a broker: add --kafka HOST:PORT to `rheostat run`")
     return given

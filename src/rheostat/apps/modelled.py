@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from rheostat.apps.inputs import Input
-from rheostat.engines.spark.application import Application, Rows, Transform
+from rheostat.engines.spark.driver.application import Application, Rows, Transform
 from rheostat.model.topology import Operator, Topology
 
 ROUND_SECONDS = 22e-9  # what one round of hashing costs a core, about

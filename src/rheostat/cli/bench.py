@@ -1,6 +1,8 @@
 """`rheostat bench`: P0's benchmark procedure, first of the platform, then of an application on it."""
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -37,31 +39,33 @@ def _bench_platform(
     ),
 ) -> None:
     """Say what containers on a node are worth. Floods one node, arranged in several ways."""
-    from rheostat.cli import bench_platform, results, watching
+    from rheostat.bench import platform
+    from rheostat.cli import bench_page, signals, values
     from rheostat.model.documents import write_document
+    from rheostat.model.files import make_folder
 
     own = float(min(MOST_CORES, os.cpu_count() or 1))
-    given = watching.positive("--cores", own if cores is None else cores, least=0.05)
+    given = values.positive("--cores", own if cores is None else cores, least=0.05)
     if given > MOST_CORES:
         raise UserError(
-            f"--cores must be at most {MOST_CORES}: `{bench_platform.APP}` does not keep more of them busy"
+            f"--cores must be at most {MOST_CORES}: `{platform.APP}` does not keep more of them busy"
         )
-    watching.positive("--seconds", seconds, least=10.0)
-    results.make_folder(out)
-    asked = bench_platform.questions(max(1, round(given)))
+    values.positive("--seconds", seconds, least=10.0)
+    make_folder(out)
+    asked = platform.questions(max(1, round(given)))
     setups = list(dict.fromkeys(setup for question in asked for setup in question.setups))
-    capacity: dict[bench_platform.Setup, float] = {}
-    with watching.interruptible() as ending, console.progress() as start:
+    capacity: dict[platform.Setup, float] = {}
+    with signals.interruptible() as ending, console.progress() as start:
         for setup in setups:
-            capacity[setup] = bench_platform.capacity_of(
+            capacity[setup] = platform.capacity_of(
                 setup, given, seconds, start(f"executors-slots-tasks {setup.text}")
             )
     if len(capacity) < len(setups):
         raise typer.Exit(ending.code)
-    document = bench_platform.conclude(asked, capacity, given)
+    document = platform.conclude(asked, capacity, given)
     write_document(out / "platform.yaml", document)
-    bench_platform.show(asked, capacity)
-    plot = bench_platform.draw(asked, capacity, out)
+    bench_page.show_platform(asked, capacity)
+    plot = bench_page.draw_platform(asked, capacity, out)
     console.out.print(f"\ncontainers: {document.containers}; best node: {document.node}")
     console.out.print(f"file: {out / 'platform.yaml'}, plot: {plot}", soft_wrap=True)
     console.out.print(f"try: rheostat bench app APP ... --platform {out / 'platform.yaml'}", soft_wrap=True)
@@ -104,22 +108,29 @@ def _bench_app(
     A map that was begun is continued: give the same options again.
     """
     from rheostat.analyze.levels import load_containers
-    from rheostat.cli import apps, bench_app, settings, sizes, watching
-    from rheostat.cli.running import Order, check_script
+    from rheostat.apps.shipped import find_script
+    from rheostat.bench import application_map
+    from rheostat.cli import bench_page, live_run, settings, signals, values
+    from rheostat.control.loop import Turn
     from rheostat.model.secrets import without_secrets
     from rheostat.policies.discovery import Discovery
+    from rheostat.run.composition import Running
+    from rheostat.run.order import Order, check_script, choose_trigger
 
     given = settings.read(conf, conf_file)
-    trigger_seconds = watching.trigger_of(mode, trigger, given)
-    asked = bench_app.levels(first, last, step)
-    every = watching.positive("--period", period, least=0.5)
-    held = watching.positive("--hold", hold, least=(bench_app.LOOKS + 1) * every)  # none is taken at its end
+    trigger_seconds = choose_trigger(
+        mode, None if trigger is None else values.positive("--trigger", trigger), given
+    )
+    loads = application_map.levels(first, last, step)
+    every = values.positive("--period", period, least=0.5)
+    least_hold = (application_map.LOOKS + 1) * every  # none of them at a level's very end
+    held = values.positive("--hold", hold, least=least_hold)
     if kafka is not None:
-        from rheostat.infrastructure.topics import must_answer
+        from rheostat.services.kafka_topics import must_answer
 
         must_answer(kafka)
     containers = load_containers(platform) if platform else "slot+node"
-    name, script = Path(app).stem, apps.find(app)
+    name, script = Path(app).stem, find_script(app)
     check_script(script)
     order = Order(
         name=name,
@@ -129,8 +140,8 @@ def _bench_app(
         folder=Path(),
         arguments=("--partitions", str(partitions), "--seed", str(seed)),
         mode=mode,
-        kind=sizes.node_kind(node),
-        bounds=sizes.bounds(nodes),
+        kind=values.node_kind(node),
+        bounds=values.bounds(nodes),
         trigger_seconds=trigger_seconds,
         kafka=kafka,
         seed=seed,
@@ -145,10 +156,18 @@ def _bench_app(
         "health": f"{min_health:g}",
         **without_secrets(given),
     }
-    found = bench_app.Discovered.open(out or Path(f"{name}.map.yaml"), name, made)
-    loads = [load for load in asked if load > found.offered * (1 + 1e-9)]
+    found = application_map.DiscoveredMap.open(out or Path(f"{name}.map.yaml"), name, made)
+    loads = [load for load in loads if load > found.offered * (1 + 1e-9)]
+
+    @contextmanager
+    def watch(order: Order, ends_after: float) -> Iterator[tuple[Running, Callable[[Turn], None]]]:
+        with live_run.show_run(order, ends_after) as live:
+            yield live.running, live.show
+
     try:
-        code = bench_app.climb(found, loads, held, order) if loads else 0
+        with signals.interruptible() as ending:
+            if loads:
+                application_map.climb(found, loads, held, order, watch, bench_page.show_level)
     finally:
-        found.show()
-    raise typer.Exit(code)
+        bench_page.show_map(found)
+    raise typer.Exit(ending.code)

@@ -12,7 +12,7 @@ from rheostat.cli import console, options
 from rheostat.model.errors import UserError
 
 if TYPE_CHECKING:
-    from rheostat.infrastructure.local import LocalProvider
+    from rheostat.providers.local import LocalProvider
 
 MOST_NODES = 32
 
@@ -35,14 +35,14 @@ def _cluster(
     as_json: options.JsonOption = False,
 ) -> None:
     """Start a Spark Master and Workers on this machine. Each stays within its CPU quota; Ctrl-C ends them."""
-    from rheostat.cli import settings, sizes
-    from rheostat.infrastructure.local import LocalProvider
+    from rheostat.cli import settings, values
+    from rheostat.providers.local import LocalProvider
 
     if not 1 <= nodes <= MOST_NODES:
         raise UserError(f"--nodes must be between 1 and {MOST_NODES}, not {nodes}")
     if seconds is not None and not 0 < seconds < float("inf"):
         raise UserError("--seconds must be greater than 0")
-    kind = sizes.node_kind(node)
+    kind = values.node_kind(node)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does
     with LocalProvider(warn=console.fail, settings=settings.read(conf, conf_file)) as provider:
         for name in [provider.add(kind).name for _ in range(nodes)]:

@@ -32,8 +32,11 @@ def _compare(
     as_json: options.JsonOption = False,
 ) -> None:
     """Run policies on one simulated load and judge them side by side."""
-    from rheostat.cli import results, world
+    from rheostat.cli import measures_page
+    from rheostat.cli.scenario_options import read_scenario
     from rheostat.engines.simulator.comparison import Run, run_policy
+    from rheostat.engines.simulator.scenario import check_start
+    from rheostat.model.files import make_folder
     from rheostat.policies.registry import build, split_top
 
     specs = [spec.strip() for spec in split_top(policies) if spec.strip()]
@@ -42,9 +45,9 @@ def _compare(
     if len(set(specs)) < len(specs):
         raise UserError("--policies names one twice; give the second other parameters")
     built = {spec: build(spec) for spec in specs}
-    scene = world.scenario(topology, curve, mode, seed, node, nodes, settings)
-    world.check_start(scene, built)
-    results.make_folder(out)
+    scene = read_scenario(topology, curve, mode, seed, node, nodes, settings)
+    check_start(scene, built)
+    make_folder(out)
     oracle = scene.oracle()
     runs: dict[str, Run] = {}
     with console.progress() as start:
@@ -53,7 +56,7 @@ def _compare(
             runs[spec] = run_policy(scene, policy, oracle=oracle, progress=advance)
             advance(1.0)
     title = f"{scene.topology.name} under {curve} ({mode}, seed {seed})"
-    paths = results.draw(title, {name: run.series for name, run in runs.items()}, out, "comparison")
+    paths = measures_page.draw(title, {name: run.series for name, run in runs.items()}, out, "comparison")
     if as_json:
         console.print_json(
             {
@@ -61,10 +64,10 @@ def _compare(
                 "curve": curve,
                 "mode": mode,
                 "seed": seed,
-                "policies": {name: results.measures_json(run.measures) for name, run in runs.items()},
+                "policies": {name: measures_page.measures_json(run.measures) for name, run in runs.items()},
                 "plots": [str(path) for path in paths],
             }
         )
         return
-    console.out.print(results.measures_table(title, runs))
+    console.out.print(measures_page.measures_table(title, runs))
     console.out.print(f"\nplot: {paths[0]} and {paths[1].name}")

@@ -26,22 +26,23 @@ def _demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for journal and plot.")] = Path("demo"),
 ) -> None:
     """Show Rheostat at work. Starts a small Spark cluster, raises the load sixfold, lets it fall again."""
-    from rheostat.cli import demo_run, watching
-    from rheostat.cli.view import Sample
+    from rheostat.cli import demo_page, live_run, signals
     from rheostat.control.loop import Turn
     from rheostat.engines.spark.modes import check_mode
+    from rheostat.run.demo import demo_order, remove_earlier_demo
+    from rheostat.run.samples import Sample
 
     if not 30 <= duration <= 3600:
         raise UserError(f"--duration must be from 30 to 3600 seconds, not {duration:g}")
     check_mode(mode, None)
-    order = demo_run.make_order(mode, policy, duration, seed, out)
+    order = demo_order(mode, policy, duration, seed, out)
     if out.exists():
-        demo_run.clear(out)
+        remove_earlier_demo(out)
     turns, samples = list[Turn](), list[Sample]()
-    with watching.interruptible() as ending, watching.watched(order, duration) as watched:
-        samples = watched.view.samples
-        for turn in watched.running.turns(watched.running.clock.now() + duration):
+    with signals.interruptible() as ending, live_run.show_run(order, duration) as live:
+        samples = live.sampler.samples
+        for turn in live.running.turns(live.running.clock.now() + duration):
             turns.append(turn)
-            watched.show(turn)
-    demo_run.report(order, samples, turns)
+            live.show(turn)
+    demo_page.show(order, samples, turns)
     raise typer.Exit(ending.code)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import typer
 
 from rheostat.cli import console
-from rheostat.infrastructure import cgroups
-from rheostat.infrastructure.java import java_version, spark_home
 from rheostat.model.errors import UserError
+from rheostat.services import cgroups
+from rheostat.services.java import java_version, spark_home
 
 SPARK_VERSION = "4.3"
 LEAST_MEMORY_GB = 4.0
@@ -84,7 +84,7 @@ def control_groups() -> Finding:
 
 def ports() -> Finding:
     """Master, Workers and the driver listen on loopback, on ports that are free."""
-    from rheostat.infrastructure.local import LOOPBACK
+    from rheostat.providers.local import LOOPBACK
 
     try:
         with socket.socket() as probe:
@@ -109,13 +109,13 @@ def memory() -> Finding:
 
 def kafka_archives() -> Finding:
     """Only streams from and to Kafka need them."""
-    from rheostat.infrastructure import kafka
+    from rheostat.services import kafka_broker
 
-    missing = [bundle.name for bundle in (kafka.BROKER, kafka.CONNECTOR) if not bundle.cached()]
+    missing = [bundle.name for bundle in (kafka_broker.BROKER, kafka_broker.CONNECTOR) if not bundle.cached()]
     if missing:
         how = "`rheostat kafka fetch` gets them from Maven Central (60 MB)"
         return Finding("Kafka", False, f"{' and '.join(missing)} are not here yet; {how}", needed=False)
-    return Finding("Kafka", True, f"broker and connector are in {kafka.BROKER.folder.parent}")
+    return Finding("Kafka", True, f"broker and connector are in {kafka_broker.BROKER.folder.parent}")
 
 
 CHECKS: tuple[Callable[[], Finding], ...] = (java, spark, control_groups, ports, memory, kafka_archives)

@@ -9,10 +9,10 @@ from rich.table import Table
 
 from rheostat.cli import console, prose
 from rheostat.cli.journals import Times, headline, measures, seconds, title
-from rheostat.control.journal import Journal
-from rheostat.control.lines import SHOWING, Line
 from rheostat.control.loop import Turn
-from rheostat.control.reading import JournalReader
+from rheostat.journal.reader import JournalReader
+from rheostat.journal.store import Journal
+from rheostat.journal.summaries import SHOWING, TurnSummary
 from rheostat.model.decision import Cause, Status
 from rheostat.model.errors import UserError
 
@@ -33,9 +33,9 @@ class Story:
 
     facts: dict[str, Any]
     times: Times
-    line: Line
+    line: TurnSummary
     turn: Turn | None  # None: the journal kept its line only
-    after: list[Line]
+    after: list[TurnSummary]
 
 
 def show(path: Path, decision: int | None, as_json: bool) -> None:
@@ -55,7 +55,7 @@ def _story(journal: JournalReader, number: int | None, now: float) -> Story:
     return Story(facts, Times.of(facts, now), line, journal.turn(line.number), after[: changed + 1])
 
 
-def _chosen(journal: JournalReader, number: int | None) -> Line:
+def _chosen(journal: JournalReader, number: int | None) -> TurnSummary:
     last = journal.last()
     if last is None:
         raise UserError(f"{journal.path}: has no turns yet, so there is nothing to explain")
@@ -87,7 +87,7 @@ def _tell(story: Story) -> None:
         _tell_brought(story)
 
 
-def _tell_line(line: Line) -> None:
+def _tell_line(line: TurnSummary) -> None:
     """What is left of an old decision."""
     prose.heading("What is still known")
     prose.say("The journal is bounded and kept only the line of this decision.")
@@ -204,7 +204,7 @@ def _tell_brought(story: Story) -> None:
         prose.say(f"Then turn {story.after[-1].number} changed it again.")
 
 
-def _shown(name: str, after: list[Line]) -> str:
+def _shown(name: str, after: list[TurnSummary]) -> str:
     """What the windows after a change showed of what was expected, as the end of a sentence."""
     if name not in _MEASURED or not after:
         return ""

@@ -7,7 +7,7 @@ from typing import Any
 
 from rheostat.cli import console
 from rheostat.cli.chart import span
-from rheostat.control.lines import Line
+from rheostat.journal.summaries import TurnSummary
 from rheostat.model.errors import UserError
 from rheostat.model.observation import Observation, OperatorMeasures
 
@@ -106,7 +106,7 @@ def skew(operator: OperatorMeasures) -> float | None:
     return max(rows) * len(rows) / sum(rows)
 
 
-def headline(line: Line) -> str:
+def headline(line: TurnSummary) -> str:
     """What a turn came to, in a few words."""
     prefix = {"failed": "FAILED: ", "dry-run": "dry run: "}.get(line.status, "")
     return f"{prefix}{line.change}"

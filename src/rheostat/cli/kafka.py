@@ -33,16 +33,16 @@ def up(
     port: Annotated[int, typer.Option(min=1024, max=65535, help="The port on loopback.")] = 9092,
 ) -> None:
     """Start a broker in the background. It runs until `rheostat kafka down`."""
-    from rheostat.infrastructure import kafka
+    from rheostat.services import kafka_broker
 
-    found = kafka.attach(folder)
-    if found is not None and found.servers != f"{kafka.LOOPBACK}:{port}":
+    found = kafka_broker.attach(folder)
+    if found is not None and found.servers != f"{kafka_broker.LOOPBACK}:{port}":
         raise UserError(
             f"a broker runs on {folder} at {found.servers}; end it first, or give another --folder"
         )
-    broker = found or kafka.start(folder, port, say=_say)
+    broker = found or kafka_broker.start(folder, port, say=_say)
     print(broker.servers)
-    print(f"{'runs already' if found else 'runs'}; its log is {folder / kafka.LOG}")
+    print(f"{'runs already' if found else 'runs'}; its log is {folder / kafka_broker.LOG}")
     print(
         f"try: rheostat load run sine --kafka events{_servers(broker.servers)}; "
         f"rheostat kafka down{_folder(folder)} ends it"
@@ -55,24 +55,23 @@ def down(
     delete: Annotated[bool, typer.Option("--delete", help="Delete its topics and its log, too.")] = False,
 ) -> None:
     """End the broker."""
-    from rheostat.cli import broker
-    from rheostat.infrastructure import kafka
+    from rheostat.services import kafka_broker
 
-    found = kafka.attach(folder)
+    found = kafka_broker.attach(folder)
     if found is not None:
         found.stop()
     print(f"no broker runs on {folder}" if found is None else f"{found.servers} ended")
     if delete and folder.exists():
-        broker.delete(folder)
+        kafka_broker.delete_data(folder)
         print(f"deleted what it held in {folder}")
 
 
 @commands.command(epilog="Example: rheostat kafka status --json")
 def status(folder: Folder = FOLDER, as_json: Json = False) -> None:
     """Say whether the broker runs; exit code 1 if it does not."""
-    from rheostat.infrastructure import kafka
+    from rheostat.services import kafka_broker
 
-    broker = kafka.attach(folder)
+    broker = kafka_broker.attach(folder)
     if as_json:
         known = {"servers": broker.servers, "pid": broker.pid} if broker else {}
         console.print_json({"running": broker is not None, "folder": str(folder), **known})
@@ -87,13 +86,12 @@ def status(folder: Folder = FOLDER, as_json: Json = False) -> None:
 @commands.command(epilog="Example: rheostat kafka topics --servers 127.0.0.1:9092")
 def topics(servers: options.ServersOption = SERVERS, as_json: Json = False) -> None:
     """List the topics with their partitions and rows."""
-    from rheostat.cli import broker
-    from rheostat.infrastructure import kafka
+    from rheostat.services import kafka_broker, kafka_topics
 
-    kafka.must_answer(servers)
+    kafka_broker.must_answer(servers)
     found = [
-        {"topic": name, "partitions": partitions, "rows": broker.rows(servers, name)}
-        for name, partitions in kafka.topics(servers).items()
+        {"topic": name, "partitions": partitions, "rows": kafka_topics.row_count(servers, name)}
+        for name, partitions in kafka_broker.topics(servers).items()
     ]
     if as_json:
         console.print_json(found)
@@ -112,18 +110,18 @@ def clean(
     run: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of a run that has ended.")],
 ) -> None:
     """Delete the topics that linked the queries of a run."""
-    from rheostat.cli import broker
+    from rheostat.run.folder import delete_query_topics
 
-    found = broker.delete_links(run)
+    found = delete_query_topics(run)
     print(f"deleted {console.count(found, 'topic')}; its checkpoint counts their rows: begin a new one")
 
 
 @commands.command(epilog="Example: rheostat kafka fetch")
 def fetch() -> None:
     """Fetch broker and connector from Maven Central, if missing."""
-    from rheostat.infrastructure import kafka, maven
+    from rheostat.services import kafka_broker, maven
 
-    for bundle in (kafka.BROKER, kafka.CONNECTOR):
+    for bundle in (kafka_broker.BROKER, kafka_broker.CONNECTOR):
         jars = maven.resolve(bundle, _say)
         print(f"{bundle.name}: {console.count(len(jars), 'archive')} in {bundle.folder}")
 

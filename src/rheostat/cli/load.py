@@ -123,8 +123,8 @@ def run(
 ) -> None:
     """Send keyed rows to a Kafka topic at a curve's rate; Ctrl-C ends it."""
     from rheostat.cli import load_send
-    from rheostat.infrastructure import kafka
-    from rheostat.infrastructure.producer import LEAST_SIZE, Rows, Schedule, Sender
+    from rheostat.services import kafka_broker
+    from rheostat.services.kafka_producer import LEAST_SIZE, Rows, Schedule, Sender
     from rheostat.workloads import parse_curve
 
     if size is not None and size < LEAST_SIZE:
@@ -134,9 +134,9 @@ def run(
     if seconds is not None and not 0 < seconds < float("inf"):
         raise UserError("--seconds must be greater than 0")
     schedule = Schedule(parse_curve(curve), seed, time_scale)
-    kafka.must_answer(servers)
-    if partitions is not None or topic not in kafka.topics(servers):
-        kafka.create_topic(servers, topic, partitions or 4)
+    kafka_broker.must_answer(servers)
+    if partitions is not None or topic not in kafka_broker.topics(servers):
+        kafka_broker.create_topic(servers, topic, partitions or 4)
     sender = Sender(servers, topic, schedule, Rows(keys, seed, size))
     with load_send.until_interrupted() as stopped, console.progress() as start:
         sent = sender.run(seconds, stopped, start(f"{topic} at {servers}"))

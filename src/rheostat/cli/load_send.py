@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rheostat.cli import console
-from rheostat.infrastructure.producer import Sent
+from rheostat.services.kafka_producer import Sent
 
 
 @contextmanager

@@ -43,5 +43,4 @@ JournalOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
-PEERS = ("static-min", "static-peak", "spark-dra", "spark-dra-quick")  # in a trial, besides policies
 SERVERS = "127.0.0.1:9092"  # of the broker that `rheostat kafka up` starts

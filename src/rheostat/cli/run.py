@@ -64,31 +64,33 @@ def _run(
     seed: options.SeedOption = 0,
 ) -> None:
     """Keep a streaming application as large as its load needs. Runs it until it ends, or Ctrl-C."""
-    from rheostat.cli import apps, settings, sizes, watching
-    from rheostat.cli.running import JOURNAL, Order
+    from rheostat.apps.shipped import find_script
+    from rheostat.cli import live_run, settings, signals, values
     from rheostat.control.guards import Guards
     from rheostat.engines.spark.modes import check_mode
     from rheostat.policies.registry import build
+    from rheostat.run.folder import JOURNAL
+    from rheostat.run.order import RESCALE_ABOVE, Order, with_period
 
     name = Path(app).stem
     order = Order(
         name=name,
-        script=apps.find(app),
-        policy=watching.paced(build(policy), period),
+        script=find_script(app),
+        policy=with_period(build(policy), values.positive("--period", period, least=0.5)),
         policy_text=policy,
         folder=folder or Path(".rheostat") / name,
         arguments=tuple(arguments or ()),
         mode=mode,
         master=_master(master),
-        kind=sizes.node_kind(node),
-        bounds=sizes.bounds(nodes),
+        kind=values.node_kind(node),
+        bounds=values.bounds(nodes),
         guards=Guards(
-            cooldown_seconds=watching.positive("--cooldown", cooldown, least=0.0),
+            cooldown_seconds=values.positive("--cooldown", cooldown, least=0.0),
             changes_per_hour=max(0, changes),
-            rescale_above=watching.RESCALE_ABOVE,
+            rescale_above=RESCALE_ABOVE,
         ),
         checkpoint=checkpoint,
-        trigger_seconds=None if trigger is None else watching.positive("--trigger", trigger),
+        trigger_seconds=None if trigger is None else values.positive("--trigger", trigger),
         kafka=kafka,
         dry_run=dry_run,
         resume=resume,
@@ -96,10 +98,10 @@ def _run(
         settings=settings.read(conf, conf_file),
     )
     check_mode(mode, order.trigger_seconds, order.settings)
-    until = float("inf") if seconds is None else watching.positive("--seconds", seconds)
-    with watching.interruptible() as ending, watching.watched(order, seconds) as watched:
-        for turn in watched.running.turns(watched.running.clock.now() + until):
-            watched.show(turn)
+    until = float("inf") if seconds is None else values.positive("--seconds", seconds)
+    with signals.interruptible() as ending, live_run.show_run(order, seconds) as live:
+        for turn in live.running.turns(live.running.clock.now() + until):
+            live.show(turn)
     if (journal := order.folder / JOURNAL).exists():
         console.out.print(f"journal: {journal}; try: rheostat status, rheostat explain", soft_wrap=True)
     raise typer.Exit(ending.code)

@@ -31,16 +31,19 @@ def _simulate(
     as_json: options.JsonOption = False,
 ) -> None:
     """Run one policy in the simulator. Writes the full record: journal.sqlite, series.csv, a plot."""
-    from rheostat.cli import results, simulate_page, world
-    from rheostat.control.journal import Journal
+    from rheostat.cli import measures_page, simulate_page
+    from rheostat.cli.scenario_options import read_scenario
     from rheostat.control.loop import Turn
     from rheostat.engines.simulator.comparison import run_policy
+    from rheostat.engines.simulator.scenario import check_start
+    from rheostat.journal.store import Journal
+    from rheostat.model.files import make_folder
     from rheostat.policies.registry import build
 
     built = build(policy)
-    scene = world.scenario(topology, curve, mode, seed, node, nodes, settings)
-    world.check_start(scene, {policy: built})
-    results.make_folder(out)
+    scene = read_scenario(topology, curve, mode, seed, node, nodes, settings)
+    check_start(scene, {policy: built})
+    make_folder(out)
     path = out / "journal.sqlite"
     if path.exists():
         raise UserError(f"{path} exists already; choose another folder with --out, or remove it")
@@ -58,12 +61,12 @@ def _simulate(
         run = run_policy(scene, built, on_turn=keep, progress=start(policy))
     simulate_page.write_series(out / "series.csv", run)
     title = f"{scene.topology.name} under {curve} with {policy} ({mode}, seed {seed})"
-    plots = results.draw(title, {policy: run.series}, out, "simulation")
+    plots = measures_page.draw(title, {policy: run.series}, out, "simulation")
     if as_json:
         console.print_json(
             {
                 "policy": policy,
-                "measures": results.measures_json(run.measures),
+                "measures": measures_page.measures_json(run.measures),
                 "decisions": [simulate_page.decision(turn) for turn in decisions],
                 "journal": str(path),
                 "series": str(out / "series.csv"),
@@ -71,6 +74,6 @@ def _simulate(
             }
         )
         return
-    console.out.print(results.measures_table(title, {policy: run}))
+    console.out.print(measures_page.measures_table(title, {policy: run}))
     simulate_page.show(decisions)
     console.out.print(f"\nrecord: {path}, series.csv, {plots[0].name}, {plots[1].name}")

@@ -12,10 +12,10 @@ from rich.table import Table
 from rheostat.cli import console, prose
 from rheostat.cli.chart import span
 from rheostat.cli.journals import Times, headline, measures, skew, title
-from rheostat.control.journal import Journal
-from rheostat.control.lines import Alert, Line, Totals
 from rheostat.control.loop import Turn
-from rheostat.control.reading import JournalReader
+from rheostat.journal.reader import JournalReader
+from rheostat.journal.store import Journal
+from rheostat.journal.summaries import Alert, Totals, TurnSummary
 from rheostat.model.observation import Event
 
 SHOWN_NODES = 12
@@ -31,7 +31,7 @@ class Look:
     facts: dict[str, Any]
     times: Times
     last: Turn | None
-    changes: list[Line]
+    changes: list[TurnSummary]
     alerts: list[Alert]
     events: list[Event]
     day: Totals

@@ -7,6 +7,7 @@ import typer
 
 from rheostat.cli import console, options
 from rheostat.model.errors import UserError
+from rheostat.trials.contestants import PEERS
 
 ALL_PEERS = "static-min,static-peak,spark-dra,occupancy,joint,ds2"
 REFERENCE = "static-peak"
@@ -29,7 +30,7 @@ def _trial(
         str, typer.Option("--policies", "-p", help="Who is tried: names, or name(parameter=value,...).")
     ],
     peers: Annotated[
-        str, typer.Option("--peers", help=f"Against whom; besides policies: {', '.join(options.PEERS)}.")
+        str, typer.Option("--peers", help=f"Against whom; besides policies: {', '.join(PEERS)}.")
     ] = ALL_PEERS,
     repeat: Annotated[int, typer.Option("--repeat", min=1, max=100, help="Runs of each.")] = 1,
     nodes: options.NodesOption = "1:4",
@@ -60,58 +61,63 @@ def _trial(
 
     What is in the folder from an earlier call with the same options is kept: it goes on where it stopped.
     """
-    from rheostat.cli import apps, results, settings, sizes, trial_report, trial_rounds, watching
-    from rheostat.cli.contest import Contest
-    from rheostat.cli.running import check_script
+    from rheostat.apps.shipped import find_script
+    from rheostat.cli import measures_page, settings, signals, trial_page, values
     from rheostat.model.files import write_whole
     from rheostat.policies.registry import build
+    from rheostat.run.order import check_script, choose_trigger
+    from rheostat.trials import rounds
+    from rheostat.trials.report import make_report
+    from rheostat.trials.trial import Trial
     from rheostat.workloads import parse_curve
 
     given = settings.read(conf, conf_file)
-    trigger_seconds = watching.trigger_of(mode, trigger, given)
+    trigger_seconds = choose_trigger(
+        mode, None if trigger is None else values.positive("--trigger", trigger), given
+    )
     if mode == "realtime" and kafka is None:
         raise UserError("--mode realtime needs --kafka HOST:PORT; start a broker with `rheostat kafka up`")
     if not 0 <= warm_up <= MOST_WARM_UP_SECONDS:
         raise UserError(f"--warm-up must be from 0 to {MOST_WARM_UP_SECONDS} s, not {warm_up:g}")
     if kafka is not None:
-        from rheostat.infrastructure.topics import must_answer
+        from rheostat.services.kafka_topics import must_answer
 
         must_answer(kafka)
-    script = apps.find(app)
+    script = find_script(app)
     check_script(script)
-    contest = Contest(
+    trial = Trial(
         app=app,
         script=script,
         curve=curve,
         seed=seed,
-        nodes=sizes.bounds(nodes),
-        node=sizes.node_kind(node),
+        nodes=values.bounds(nodes),
+        node=values.node_kind(node),
         mode=mode,
         trigger_seconds=trigger_seconds,
-        period_seconds=watching.positive("--period", period, least=0.5),
-        cooldown_seconds=watching.positive("--cooldown", cooldown, least=0.0),
+        period_seconds=values.positive("--period", period, least=0.5),
+        cooldown_seconds=values.positive("--cooldown", cooldown, least=0.0),
         warm_up_seconds=warm_up,
         partitions=partitions,
         kafka=kafka,
         settings=given,
     )
-    parse_curve(contest.load)
-    tried = trial_rounds.named(policies)
+    parse_curve(trial.load)
+    tried = rounds.split_names(policies)
     if not tried:
         raise UserError("--policies names none; see `rheostat policies`")
-    names = list(dict.fromkeys([*tried, REFERENCE, *trial_rounds.named(peers)]))
+    names = list(dict.fromkeys([*tried, REFERENCE, *rounds.split_names(peers)]))
     for name in names:
-        if name not in options.PEERS:
+        if name not in PEERS:
             build(name)
-    trial_rounds.prepare(out, contest)
-    with watching.interruptible() as ending:
-        for place, (number, one) in enumerate(trial_rounds.schedule(names, repeat), 1):
-            trial_rounds.run(contest, one, number, out, f"{place} of {len(names) * repeat}")
-    if found := trial_rounds.read(out, names):
-        report = trial_report.make(contest, tried, found)
-        plots = results.draw(report.title, report.series, out, "trial") if report.series else []
+    rounds.prepare(out, trial)
+    with signals.interruptible() as ending:
+        for place, (number, one) in enumerate(rounds.schedule(names, repeat), 1):
+            trial_page.run(trial, one, number, out, f"{place} of {len(names) * repeat}")
+    if found := rounds.read_results(out, names):
+        report = make_report(trial, tried, found)
+        plots = measures_page.draw(report.title, report.series, out, "trial") if report.series else []
         write_whole(out / "trial.md", report.markdown([plot.name for plot in plots[:1]]).encode())
-        report.show()
+        trial_page.show(report)
         console.out.print(
             f"\nreport: {out / 'trial.md'}; plot, results and journals beside it", soft_wrap=True
         )

@@ -40,3 +40,13 @@ def write_whole(path: Path, content: bytes) -> None:
     """Write a file; a reader sees the old one or the new one, never a part."""
     with replacing(path) as fresh:
         fresh.write_bytes(content)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder for results, or say why that is not possible."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{folder}: cannot be created: {error.strerror or error}") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise FileError(f"{folder}: cannot be written to; choose another folder with --out")

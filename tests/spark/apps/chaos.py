@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from rheostat import Application
-from rheostat.engines.spark import rescale
+from rheostat.engines.spark.driver import rescale
 from tests.chaos.steps import Steps
 
 SERVERS, TOPIC, SINK = sys.argv[1], sys.argv[2], Path(sys.argv[3])

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from rheostat import Application
-from rheostat.engines.spark.application import Load, Transform, Write
+from rheostat.engines.spark.driver.application import Load, Transform, Write
 
 SHAPE, RATE, ROWS, FOLDER = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
 

@@ -10,9 +10,9 @@ from pyspark.sql import functions as F
 
 from rheostat import Application
 from rheostat.apps.load import LiveStream
-from rheostat.engines.spark import checks
-from rheostat.engines.spark.building import Builder
-from rheostat.engines.spark.rescale import refusal
+from rheostat.engines.spark.driver import plan_checks
+from rheostat.engines.spark.driver.builder import Builder
+from rheostat.engines.spark.driver.rescale import refusal
 from rheostat.model.errors import UserError
 
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
@@ -55,7 +55,7 @@ def said(source: str, step: str, mode: str) -> str:
     builder = Builder(app, spark, None)
     rows: Any = builder.rows(builder.parts[0])
     try:
-        checks.check_plan(rows._jdf.queryExecution().analyzed(), mode)
+        plan_checks.check_plan(rows._jdf.queryExecution().analyzed(), mode)
     except UserError as error:
         return str(error)
     return "ok"

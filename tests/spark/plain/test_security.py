@@ -11,7 +11,7 @@ from subprocess import STDOUT, Popen
 import psutil
 import pytest
 
-from rheostat.cli.running import JOURNAL
+from rheostat.run.folder import JOURNAL
 from tests.cli.commands import RHEOSTAT
 from tests.spark.controllers import Controller, eventually
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rheostat.infrastructure.local import LocalProvider
+from rheostat.providers.local import LocalProvider
 from tests.spark.shared import Shared, chain
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rheostat.infrastructure.local import LocalProvider
+from rheostat.providers.local import LocalProvider
 from tests.spark.shared import TOTALS_KIND, Shared
 from tests.spark.support import application, check_totals, observe_batches
 

@@ -7,10 +7,10 @@ import signal
 import psutil
 import pytest
 
-from rheostat.infrastructure.keeper import members
-from rheostat.infrastructure.local import LocalNode, LocalProvider
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
+from rheostat.providers.local import LocalNode, LocalProvider
+from rheostat.services.cleanup_process import members
 from tests.spark.controllers import eventually
 from tests.spark.shared import Shared
 from tests.spark.support import observe_batches, plan

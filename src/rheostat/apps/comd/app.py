@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from rheostat.apps.comd.crystal import Crystal
 from rheostat.apps.inputs import Input, read_input
-from rheostat.engines.spark.application import Application, Transform
+from rheostat.engines.spark.driver.application import Application, Transform
 
 GRID = 10  # cells of the histogram a side
 LATENESS = "20 seconds"  # in iterations: an iteration's time is its number in seconds

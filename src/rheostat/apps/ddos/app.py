@@ -13,7 +13,7 @@ from rheostat.apps.ddos.model import Model, load_model
 from rheostat.apps.ddos.periods import assemble, pairs, parse
 from rheostat.apps.ddos.traffic import Traffic
 from rheostat.apps.inputs import Input, read_input
-from rheostat.engines.spark.application import Application, Transform
+from rheostat.engines.spark.driver.application import Application, Transform
 
 MODEL = Path(str(files("rheostat.apps.ddos") / "model.json"))
 STATE_PARTITIONS = 4

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rheostat.apps.inputs import Input, is_real_time, read_input
-from rheostat.engines.spark.application import Application
+from rheostat.engines.spark.driver.application import Application
 
 USERS = 500
 ROUNDS = 260  # of rounds; a row costs a millisecond or two

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from rheostat.apps.inputs import Input, read_input
 from rheostat.apps.text import BLAME, PRAISE, sentences, words_of
-from rheostat.engines.spark.application import Application
+from rheostat.engines.spark.driver.application import Application
 
 FEELINGS = dict.fromkeys(PRAISE, 1.0) | dict.fromkeys(BLAME, -1.0)
 BEFORE = {"not": -1.0, "very": 1.5}

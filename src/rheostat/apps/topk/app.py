@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from rheostat.apps.inputs import Input, read_input
 from rheostat.apps.text import STOP_WORDS, sentences, words_of
-from rheostat.engines.spark.application import Application
+from rheostat.engines.spark.driver.application import Application
 
 TOP = 10
 WINDOW, SLIDE, LATENESS = "20 seconds", "5 seconds", "1 second"

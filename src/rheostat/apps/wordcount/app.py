@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 
 from rheostat.apps.inputs import Input, read_input
 from rheostat.apps.text import sentences, words_of
-from rheostat.engines.spark.application import Application
+from rheostat.engines.spark.driver.application import Application
 
 
 def split(rows: DataFrame) -> DataFrame:

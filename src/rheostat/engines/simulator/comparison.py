@@ -1,45 +1,21 @@
 """Runs policies on the same load in the simulator and judges them side by side."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from rheostat.analyze.judging import WINDOW_SECONDS, Measures, Series, judge
-from rheostat.control.guards import Guards
 from rheostat.control.loop import Loop, Turn
 from rheostat.engines.simulator.deployment import Floats
 from rheostat.engines.simulator.engine import Simulator
-from rheostat.engines.simulator.oracle import oracle_nodes
-from rheostat.engines.simulator.settings import Settings
-from rheostat.model.configuration import Bounds, Configuration
+from rheostat.engines.simulator.scenario import Scenario
+from rheostat.model.configuration import Configuration
 from rheostat.model.decision import Status
-from rheostat.model.topology import Topology
-from rheostat.policies.base import Policy, Start
+from rheostat.policies.base import Policy
 from rheostat.policies.foreign import first_configuration
 
 Progress = Callable[[float], None]  # told the part that is done
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """A topology under a load in a world: all that policies have in common."""
-
-    topology: Topology
-    load: Floats  # rows/s per step
-    settings: Settings = field(default_factory=Settings)
-    bounds: Bounds = Bounds()
-    guards: Guards = field(default_factory=Guards)
-
-    def start(self) -> Start:
-        """What a policy knows before the first row."""
-        first = float(self.load[: round(60 / self.settings.step_seconds)].mean())
-        kinds, model = self.settings.kinds, self.settings.model(self.topology)
-        return Start(self.topology, model, kinds, self.bounds, first, float(self.load.max()))
-
-    def oracle(self) -> Floats:
-        """The oracle's nodes on this load."""
-        return oracle_nodes(self.topology, self.load, self.settings, self.bounds)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.engines.simulator.settings import Settings
-from rheostat.infrastructure.simulated import SimulatedNode
 from rheostat.model.topology import Topology
+from rheostat.providers.simulated import SimulatedNode
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

@@ -16,12 +16,12 @@ from rheostat.engines.simulator.record import Record
 from rheostat.engines.simulator.settings import Settings
 from rheostat.engines.simulator.staged import StagedFlow
 from rheostat.engines.simulator.storm import StormFlow
-from rheostat.infrastructure.simulated import SimulatedNode, SimulatedProvider
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Cause, Outcome, Placement, Plan, Status
 from rheostat.model.errors import UserError
 from rheostat.model.observation import ApplicationMeasures, Observation
 from rheostat.model.topology import Topology
+from rheostat.providers.simulated import SimulatedNode, SimulatedProvider
 
 FLOWS: dict[str, Callable[[Topology, Settings], Flow]] = {
     "pipelined": PipelinedFlow,

@@ -7,9 +7,9 @@ import numpy as np
 from rheostat.analyze.rates import stated_selectivity
 from rheostat.engines.simulator.deployment import totals
 from rheostat.engines.simulator.flow import Flow
-from rheostat.infrastructure.simulated import SimulatedNode
 from rheostat.model.observation import InstanceMeasures, NodeMeasures, OperatorMeasures
 from rheostat.model.topology import Topology
+from rheostat.providers.simulated import SimulatedNode
 
 ARRIVAL_PARTS = 6  # into how many parts of the window arrivals are told
 

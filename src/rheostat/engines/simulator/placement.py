@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from rheostat.infrastructure.simulated import SimulatedNode
 from rheostat.model.decision import Placement
+from rheostat.providers.simulated import SimulatedNode
 
 Hosts = dict[str, dict[str, int]]  # node -> operator -> instances, nodes oldest first
 

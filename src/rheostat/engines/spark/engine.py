@@ -8,11 +8,11 @@ from typing import Any
 
 from rheostat.analyze.execution import ExecutionModel, Pipelined, Staged, ceil
 from rheostat.control.ports import Clock
-from rheostat.engines.spark.actuator import Actuator
-from rheostat.engines.spark.healing import Healer
-from rheostat.engines.spark.link import DriverLostError, EndedError, Link
+from rheostat.engines.spark.actuate.actuator import Actuator
+from rheostat.engines.spark.actuate.healer import Healer
+from rheostat.engines.spark.driver_process import DriverLostError, DriverProcess, EndedError
 from rheostat.engines.spark.machines import Machines
-from rheostat.engines.spark.monitor import Meter, Monitor
+from rheostat.engines.spark.observe.monitor import Meter, Monitor
 from rheostat.engines.spark.spec import Spec
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Outcome, Plan, Status
@@ -36,11 +36,11 @@ class SparkEngine:
 
     def __init__(
         self,
-        link: Link,
+        link: DriverProcess,
         machines: Machines,
         clock: Clock,
         began_at: float,
-        start: Callable[[Spec], Link] = Link.start,
+        start: Callable[[Spec], DriverProcess] = DriverProcess.start,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         """`pause` waits like the clock's sleep, but nobody who watches the run polls meanwhile."""
@@ -268,7 +268,7 @@ class SparkEngine:
 
     def _start_again(self, spec: Spec) -> None:
         """Start a driver like one that died; its nodes and executors come back as others do."""
-        spec = replace(spec, socket=Link.socket_path(self.machines.scratch))
+        spec = replace(spec, socket=DriverProcess.socket_path(self.machines.scratch))
         self.monitor.another(self._start(spec))
         self._parallelism |= self._describe()["state"]
         self._actuator.request_executors()
@@ -283,7 +283,7 @@ class SparkEngine:
         self.monitor.link.ask("begin", parallelism=self._parallelism)
         self._held = False
 
-    def _ending(self, link: Link) -> RheostatError:
+    def _ending(self, link: DriverProcess) -> RheostatError:
         """Wait for the end of a driver that answers no more, or for its last word; why it ended."""
         for _ in range(int(ENDING_SECONDS / LOOK_SECONDS)):
             if not link.alive or link.has_left_word:

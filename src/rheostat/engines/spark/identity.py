@@ -14,9 +14,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from rheostat.infrastructure import keeper
-from rheostat.infrastructure.processes import has_variable, started_at
 from rheostat.model.secrets import write_private
+from rheostat.services import cleanup_process
+from rheostat.services.processes import has_variable, started_at
 
 VARIABLE = "RHEOSTAT_DRIVER_TOKEN"
 TOKEN = "rheostat.token"
@@ -98,8 +98,8 @@ class Identity:
 
 def end_session(session: int, token: str) -> None:
     """End the processes of a driver's session, if it is that of the driver with this token."""
-    if any(_has_token(pid, token) for pid in keeper.members(session)):
-        keeper.end_session(session)
+    if any(_has_token(pid, token) for pid in cleanup_process.members(session)):
+        cleanup_process.end_session(session)
 
 
 def _has_token(pid: int, token: str) -> bool:

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from rheostat.infrastructure.local import LocalProvider
-from rheostat.infrastructure.usage import Usage
 from rheostat.model.configuration import NodeKind
 from rheostat.model.errors import RheostatError
+from rheostat.providers.local import LocalProvider
+from rheostat.services.usage import Usage
 
 
 class Machines(Protocol):

@@ -1,0 +1,68 @@
+"""A run as a command shows it: live in a terminal, else a line per change."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rich.live import Live
+
+from rheostat.cli import console
+from rheostat.cli.live_view import View, describe_turn
+from rheostat.control.loop import Turn
+from rheostat.run.composition import Running, start_run
+from rheostat.run.order import Order
+from rheostat.run.samples import Sampler
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """A run, its samples, and what shows its turns."""
+
+    running: Running
+    sampler: Sampler
+    show: Callable[[Turn], None]
+
+
+@contextmanager
+def show_run(order: Order, ends_after: float | None) -> Iterator[LiveRun]:
+    """Start a run and show it."""
+    with (
+        _warnings_shown(),
+        console.err.status("starting") as status,
+        start_run(order, status.update) as running,
+    ):
+        status.stop()
+        sampler = Sampler(running.engine)
+        running.heartbeat.listen(sampler.sample)
+        if not console.out.is_terminal:
+            yield LiveRun(running, sampler, _print_turn)
+            return
+        title = f"{order.name}: {order.policy_text}, {order.mode}" + (" (dry run)" if order.dry_run else "")
+        ends_at = None if ends_after is None else running.clock.now() + ends_after
+        view = View(title, running.engine, sampler, ends_at)
+        running.heartbeat.listen(view.update)
+        with Live(view, console=console.out, refresh_per_second=4):
+            yield LiveRun(running, sampler, view.add)
+
+
+def _print_turn(turn: Turn) -> None:
+    if turn.plan.changes or turn.plan.alert:
+        console.out.print(f"{turn.plan.decided_at:7.0f} s  {describe_turn(turn)}", soft_wrap=True)
+
+
+class _Warnings(logging.Handler):
+    """Prints a line for each warning: a journal that cannot be written, missing quotas."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        console.fail(record.getMessage())
+
+
+@contextmanager
+def _warnings_shown() -> Iterator[None]:
+    logger, handler = logging.getLogger("rheostat"), _Warnings()
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)

@@ -1,0 +1,115 @@
+"""The driver process: `python -m rheostat.engines.spark.driver FILE` runs a script in a session of ours."""
+
+import contextlib
+import json
+import os
+import runpy
+import signal
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+from threading import Thread
+from types import FrameType
+
+from rheostat.engines.spark.driver import runner as runner_module
+from rheostat.engines.spark.driver.error_text import plain
+from rheostat.engines.spark.driver.runner import Runner
+from rheostat.engines.spark.driver.server import RequestServer
+from rheostat.engines.spark.driver.session import Session
+from rheostat.engines.spark.identity import remove_folder
+from rheostat.engines.spark.spec import FAILURE, Spec
+from rheostat.model.errors import RheostatError, UserError
+
+
+def main(path: str) -> int:
+    """Run the script until it ends; why it ended is left in a file for the controller."""
+    spec = Spec.read(Path(path))
+    try:
+        return _run(spec)
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:  # Spark itself does not start
+        return _leave(spec, error)
+    finally:
+        remove_folder(spec.scratch, spec.token)
+
+
+def _run(spec: Spec) -> int:
+    """Run the script, and leave why it ended before Spark ends, which may take longer than anybody waits."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    tempfile.tempdir = str(spec.scratch)  # where a start that is cut short leaves nothing
+    try:
+        session = Session(spec)
+    except Exception as error:  # a setting, a port or a Master that is not there
+        raise UserError(f"Spark does not start: {plain(error)}") from None
+    finally:
+        tempfile.tempdir = None  # the script's are its own
+    runner = runner_module.current = Runner(session, spec)
+    server = RequestServer(runner, Path(spec.socket))
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        Thread(target=runner.stop, daemon=True).start()  # a handler must not wait for a batch
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        return _leave(spec, _end_of_script(spec, runner))
+    finally:
+        runner.closing = True
+        server.close()
+        with contextlib.suppress(Exception):  # why the script ended is what matters
+            session.spark.stop()
+
+
+def _end_of_script(spec: Spec, runner: Runner) -> Exception | None:
+    try:
+        _run_script(spec, runner)
+        runner.wait()
+    except Exception as error:
+        return error
+    return None
+
+
+def _run_script(spec: Spec, runner: Runner) -> None:
+    """Run it as Python would; what fails before its query runs is the script's own mistake."""
+    sys.argv = [spec.script, *spec.arguments]
+    sys.path.insert(0, str(Path(spec.script).parent))
+    try:
+        runpy.run_path(spec.script, run_name="__main__")
+    except SystemExit as error:
+        if error.code not in (None, 0):
+            kind = RheostatError if runner.has_run() else UserError
+            raise kind(f"{spec.script} ended itself: {error.code}") from None
+    except RheostatError:
+        raise
+    except Exception as error:
+        if runner.has_run():
+            raise
+        said = f"{type(error).__name__}: {plain(error)}"
+        raise UserError(f"{spec.script}, line {_line(error, spec.script)}: {said}") from None
+
+
+def _line(error: Exception, script: str) -> int | None:
+    """The line of the script in which an error arose."""
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == script]
+    return lines[-1] if lines else getattr(error, "lineno", None)
+
+
+def _leave(spec: Spec, error: Exception | None) -> int:
+    """Say why it ended; None: it was done."""
+    if error is not None and not isinstance(error, RheostatError):
+        error = RheostatError(f"{type(error).__name__}: {plain(error)}")
+    about = {"ended": error is None, "refused": isinstance(error, UserError), "message": str(error or "")}
+    with contextlib.suppress(OSError):  # a full disk
+        note = Path(spec.folder) / FAILURE
+        new = note.with_suffix(".new")  # the controller looks at any moment
+        new.write_text(json.dumps(about))
+        new.replace(note)
+    if error is None:
+        return 0
+    print(f"rheostat: {error}", file=sys.stderr)
+    return 2 if about["refused"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

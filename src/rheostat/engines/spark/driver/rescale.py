@@ -1,0 +1,107 @@
+"""Changes the number of state partitions: stop between two batches, rewrite the state, start again."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rheostat.engines.spark.driver import plan_checks
+from rheostat.engines.spark.driver.error_text import plain
+from rheostat.engines.spark.driver.runner import Runner
+from rheostat.engines.spark.driver.supervisor import Supervisor
+from rheostat.model.errors import RheostatError, UserError
+
+RESTART_SECONDS = 120.0
+_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+
+
+def _nothing(_step: str) -> None:
+    pass
+
+
+before_step: Callable[[str], None] = _nothing  # told each step's name; faults are put in here
+
+
+@dataclass(frozen=True)
+class Rescaled:
+    """How it went."""
+
+    pause_seconds: float  # from the stop to the first batch after it
+    rewrite_seconds: float
+
+
+def refusal(runner: Runner, operator: str) -> str | None:
+    """Why Spark cannot rewrite the state of this operator's query, if it cannot."""
+    if runner.app is None or runner.builder is None:
+        return "only an application of the Topology API can be stopped and started again by Rheostat"
+    if runner.spec.mode == "realtime":
+        part = next(part for part in runner.builder.parts if operator in part.steps)
+        frame: Any = runner.builder.rows(part)
+        if "Aggregate" in plan_checks.stateful_nodes(frame._jdf.queryExecution().analyzed()):
+            return "Spark cannot rewrite the state of an aggregation in Real-Time Mode"
+    if "RocksDB" not in str(runner.session.spark.conf.get("spark.sql.streaming.stateStore.providerClass")):
+        return "Spark rewrites state of the RocksDB provider only"
+    return None
+
+
+def rescale(runner: Runner, operator: str, count: int) -> Rescaled:
+    """Give the stateful operators of a query `count` instances; if that fails, it goes on as it was."""
+    if why := refusal(runner, operator):
+        raise UserError(why)
+    spark, supervisor = runner.session.spark, runner.query_of(operator)
+    checkpoint = supervisor.checkpoint
+    with supervisor.lock:
+        if checkpoint.partitions(checkpoint.last_committed()) == count:
+            return Rescaled(0.0, 0.0)
+        before_step("stop")
+        _stop_at_boundary(supervisor)
+        stopped = time.monotonic()
+        try:
+            if runner.spec.mode == "realtime":
+                spark.conf.set(_FORMAT, "2")
+            before_step("rewrite")
+            manager: Any = spark._streamingCheckpointManager
+            manager.repartition(checkpoint.location, count)
+        except Exception as error:
+            checkpoint.forget_unfinished_rewrite()
+            supervisor.start()
+            raise RheostatError(f"the state could not be rewritten: {plain(error)}") from None
+        finally:
+            if runner.spec.mode == "realtime":
+                spark.conf.unset(_FORMAT)
+        rewritten = time.monotonic()
+        before_step("restart")
+        supervisor.state_partitions = count
+        supervisor.start()
+    _wait_until_running(supervisor)
+    return Rescaled(time.monotonic() - stopped, rewritten - stopped)
+
+
+def _stop_at_boundary(supervisor: Supervisor) -> None:
+    """Stop, and finish a batch that the stop left half done: Spark rewrites no open batch."""
+    checkpoint = supervisor.checkpoint
+    if supervisor.query is None:
+        raise RheostatError("there is no query to rescale")
+    supervisor.stop()
+    if not checkpoint.at_boundary():
+        supervisor.start(once=True)
+        if supervisor.query is not None:
+            supervisor.query.awaitTermination()
+    if not checkpoint.at_boundary():
+        supervisor.start()
+        raise RheostatError("the query could not be stopped between two batches; it goes on")
+
+
+def _wait_until_running(supervisor: Supervisor) -> None:
+    """Wait until the new run has begun its first batch."""
+    until = time.monotonic() + RESTART_SECONDS
+    while time.monotonic() < until:
+        query = supervisor.query
+        if query is None or not query.isActive:
+            return  # it died; the supervisor starts it again
+        if query.status["isTriggerActive"] and "Initializing" not in query.status["message"]:
+            return
+        if query.lastProgress is not None:
+            return
+        time.sleep(0.02)
+    raise RheostatError(f"the query did not run again within {RESTART_SECONDS:g} s")

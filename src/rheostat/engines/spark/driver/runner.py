@@ -1,0 +1,301 @@
+"""Runs one application inside its driver process, and does to it what a controller asks."""
+
+import time
+from collections.abc import Mapping
+from itertools import pairwise
+from threading import Event, Thread
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+from rheostat.engines.spark import modes
+from rheostat.engines.spark.driver import plan_checks, query_topics
+from rheostat.engines.spark.driver.application import Application, Step
+from rheostat.engines.spark.driver.builder import Builder, parts
+from rheostat.engines.spark.driver.error_text import plain
+from rheostat.engines.spark.driver.query_topics import QueryTopics
+from rheostat.engines.spark.driver.script import Script
+from rheostat.engines.spark.driver.session import Session
+from rheostat.engines.spark.driver.supervisor import Supervisor
+from rheostat.engines.spark.query_graph import QueryChain
+from rheostat.engines.spark.spec import Spec
+from rheostat.model.errors import RheostatError, UserError
+
+current: "Runner | None" = None  # the runner of this process, if a controller started it
+
+
+class Runner:
+    """Holds the session and the queries of one application."""
+
+    def __init__(self, session: Session, spec: Spec) -> None:
+        self.session, self.spec = session, spec
+        self.app: Application | None = None  # None: a plain script
+        self.script = Script(session, self.note)
+        self.queries: dict[str, Supervisor] = {}
+        self.builder: Builder | None = None
+        self.closing = False  # the session is going
+        self.stopping = Event()
+        self._begin = Event()
+        self._parallelism: dict[str, int] = {}
+        self._notes: list[dict[str, Any]] = []
+        self._reserved = 0
+        self._ends: dict[str, query_topics.TopicEnds] = {}  # of the queries that read Kafka
+
+    # -- what runs ---------------------------------------------------------------------------------------
+
+    def run(self, app: Application) -> None:
+        """Check an application of the Topology API and, from the controller's word on, run it."""
+        modes.check_mode(self.spec.mode, self.spec.trigger_seconds, self.spec.settings)
+        linked = any(part.reads for part in parts(app))
+        between = QueryTopics(self.session.spark, self.spec, app.link_partitions) if linked else None
+        self.builder = Builder(app, self.session.spark, between)
+        for part in self.builder.parts:
+            self._check_plan(app, part)
+            supervisor = self._supervisor(app, part)
+            supervisor.checkpoint.check_owner(self._owner(app, part))
+            self.queries[part.name] = supervisor
+            if not part.reads and (options := self._subscription(part)) is not None:
+                self._ends[part.name] = query_topics.TopicEnds(self.session.spark, options)
+        self._reserved = self.builder.subscriptions() if self.spec.mode == "realtime" else 0
+        self.app = app  # from here on the controller can see it
+        self._begin.wait()
+        if self.stopping.is_set():
+            return
+        self.builder.create_topics()
+        for part in self.builder.parts:
+            self._start(app, part)
+        self._supervise()
+
+    def _start(self, app: Application, part: QueryChain) -> None:
+        supervisor = self.queries[part.name]
+        with supervisor.lock:
+            supervisor.checkpoint.claim(self._owner(app, part))
+            self._prepare(app, part)
+            try:
+                supervisor.start()
+            except AnalysisException as error:  # Spark itself refuses the query
+                raise UserError(plain(error)) from None
+        if part.reads and (options := self._subscription(part)) is not None:
+            # Its topics exist now.
+            self._ends[part.name] = query_topics.TopicEnds(self.session.spark, options)
+        ends = self._ends.get(part.name)
+        arrived = ends.total if ends else app.steps[part.name].arrived
+        if arrived is not None:
+            supervisor.count(arrived)
+
+    def _supervise(self) -> None:
+        """Watch over every query, each in a thread of its own."""
+        if len(self.queries) == 1:
+            next(iter(self.queries.values())).supervise()
+            return
+        threads = [Thread(target=one.supervise, name=f"query-{one.name}") for one in self.queries.values()]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def begin(self, parallelism: Mapping[str, int]) -> None:
+        """Start the queries: the nodes that they need are there. A plain script's run already."""
+        self._parallelism = dict(parallelism)
+        if self.app is None:
+            self.set_parallelism(parallelism)
+        self._begin.set()
+
+    def wait(self) -> None:
+        """Wait for a script's queries, if it only starts them; one that has none is a mistake."""
+        while not self.stopping.is_set() and self.app is None and not self.is_over():
+            query = self.script.find_query()
+            if query is None or not query.isActive:
+                break
+            query.awaitTermination()
+        if not self.stopping.is_set() and not self.has_run():
+            raise UserError("the script started no streaming query: it must call writeStream...start()")
+
+    def has_run(self) -> bool:
+        """Whether there ever was a query; a short one may have ended before anybody looked."""
+        if self.app is not None or (not self.is_over() and self.script.find_query() is not None):
+            return True
+        return any(event.get("event") == "query started" for event in self.session.drain())
+
+    def is_over(self) -> bool:
+        """Whether Spark itself is stopped, by us, by the script or by its Master."""
+        context: Any = self.session.spark.sparkContext
+        return self.closing or context._jsc is None or bool(context._jsc.sc().isStopped())
+
+    def _trigger_seconds(self, app: Application) -> float:
+        """Between two batches, or between two checkpoints in Real-Time Mode."""
+        if self.spec.trigger_seconds is not None:
+            return self.spec.trigger_seconds
+        return max(app.trigger_seconds, modes.least_trigger(self.spec.mode, self.spec.settings))
+
+    def _supervisor(self, app: Application, part: QueryChain) -> Supervisor:
+        builder = self.builder
+        assert builder is not None
+        alone = len(builder.parts) == 1
+        every = f"{self._trigger_seconds(app)} seconds"
+        stateful = next((app.steps[name] for name in part.steps if app.steps[name].stateful), None)
+        supervisor = Supervisor(
+            self,
+            part.name,
+            app.name if alone else f"{app.name}.{part.name}",
+            self.spec.checkpoint if alone else f"{self.spec.checkpoint}/{part.name}",
+            {"realTime" if self.spec.mode == "realtime" else "processingTime": every},
+            lambda: builder.writer(part),
+            stateful.min_parallelism if stateful else None,
+        )
+        supervisor.alone = alone
+        return supervisor
+
+    def _check_plan(self, app: Application, part: QueryChain) -> None:
+        assert self.builder is not None
+        frame: Any = self.builder.rows(part)
+        plan = frame._jdf.queryExecution().analyzed()
+        plan_checks.check_plan(plan, self.spec.mode)
+        found = bool(plan_checks.stateful_nodes(plan))
+        stated = [name for name in part.steps if app.steps[name].stateful]
+        if found and not stated:
+            raise UserError("an operator keeps state but is not declared so: add stateful=True to it")
+        if stated and not found:
+            raise UserError(f"operator {stated[0]!r} keeps no state: leave stateful=True out")
+        bounds = {(app.steps[name].min_parallelism, app.steps[name].max_parallelism) for name in stated}
+        if len(bounds) > 1:
+            raise UserError(
+                "stateful operators of one query share one parallelism: give them the same bounds"
+            )
+
+    def _subscription(self, part: QueryChain) -> dict[str, str] | None:
+        assert self.builder is not None
+        frame: Any = self.builder.rows(part)
+        return query_topics.subscription(frame._jdf.queryExecution().analyzed())
+
+    def _owner(self, app: Application, part: QueryChain) -> dict[str, Any]:
+        """What a checkpoint is tied to."""
+        stateful = [name for name in part.steps if app.steps[name].stateful]
+        return {"name": app.name, "mode": self.spec.mode, "source": part.name, "stateful": stateful}
+
+    def _prepare(self, app: Application, part: QueryChain) -> None:
+        """Set every operator's parallelism before the first batch; the state's is what the checkpoint has."""
+        supervisor = self.queries[part.name]
+        checkpoint = supervisor.checkpoint
+        if checkpoint.forget_unfinished_rewrite():
+            self.note("state", "a rewrite of the state was cut short: taken back")
+        for before, name in pairwise(part.markers):
+            step = app.steps[name]
+            count = self._parallelism.get(name, step.min_parallelism)
+            if step.stateful:
+                supervisor.state_partitions = checkpoint.partitions(checkpoint.last_committed()) or count
+            else:
+                self.session.set_keys(before, step.keys)
+                self.session.set_tasks(before, count)
+
+    # -- what a controller asks --------------------------------------------------------------------------
+
+    def note(self, kind: str, text: str) -> None:
+        """Keep an event for the controller."""
+        self._notes.append({"event": "note", "kind": kind, "text": text, "at": int(time.time() * 1000)})
+
+    def describe(self) -> dict[str, Any]:
+        """What runs: enough for a controller to build its topology from."""
+        app = self.app
+        return {
+            "application": self.session.application_id,
+            "mode": self.spec.mode,
+            "steps": None if app is None else self._steps(app),
+            "trigger_seconds": self._trigger_seconds(app) if app else None,
+            "begun": self._begin.is_set(),
+            "parallelism": self._parallelism,
+            "state": self._state_partitions(),
+            "reserved": self._reserved,
+            "queries": self._queries() if app is None else [one.describe() for one in self.queries.values()],
+        }
+
+    def report(self) -> dict[str, Any]:
+        """Everything that happened since the last report."""
+        events = self.session.drain()  # before the queries are listed: none of them is unknown then
+        queries = self._queries() if self.app is None else [one.report() for one in self.queries.values()]
+        for text in self.session.moves():
+            self.note("state", text)
+        for text in self.session.rehearsals():
+            self.note("executor", text)
+        notes, self._notes = self._notes, []
+        return {
+            "events": [*events, *notes],
+            "executors": self.session.executors(),
+            "queries": queries,
+            "now": int(time.time() * 1000),
+        }
+
+    def _queries(self) -> list[dict[str, Any]]:
+        return [] if self.is_over() else self.script.describe()
+
+    def _steps(self, app: Application) -> list[dict[str, Any]]:
+        assert self.builder is not None
+        part_of = {name: part.name for part in self.builder.parts for name in part.steps}
+        return [
+            _step(step, part_of[name], None if step.inputs else self._ends.get(name))
+            for name, step in app.steps.items()
+        ]
+
+    def _state_partitions(self) -> dict[str, int]:
+        """What the checkpoints' state has, where there is any yet."""
+        found: dict[str, int] = {}
+        for part in self.builder.parts if self.builder and self.app else ():
+            checkpoint = self.queries[part.name].checkpoint
+            if count := checkpoint.partitions(checkpoint.last_committed()):
+                found |= {name: count for name in part.steps if self.app and self.app.steps[name].stateful}
+        return found
+
+    def set_parallelism(self, targets: Mapping[str, int]) -> None:
+        """Change stateless operators from the next batch on."""
+        self._parallelism.update(targets)
+        if self.app is None or self.builder is None:
+            self.script.set_parallelism(targets)
+            return
+        before = {name: m for part in self.builder.parts for m, name in pairwise(part.markers)}
+        for name, count in targets.items():
+            self.session.set_tasks(before[name], count)
+
+    def query_of(self, operator: str) -> Supervisor:
+        """The query in which an operator of the Topology API runs."""
+        for part in self.builder.parts if self.builder else ():
+            if operator in part.steps:
+                return self.queries[part.name]
+        raise RheostatError(f"no query has an operator {operator!r}")
+
+    def stop(self) -> None:
+        """End the application at batch boundaries."""
+        self.stopping.set()
+        self._begin.set()
+        ending = [Thread(target=one.stop) for one in self.queries.values()]
+        for thread in ending:
+            thread.start()
+        for thread in ending:
+            thread.join()
+        if self.app is None and not self.is_over():
+            self.script.stop()
+
+
+def run(app: Application) -> None:
+    """Run an application: elastically when a controller started this process, else at a fixed size."""
+    if current is not None:
+        current.run(app)
+        return
+    if len(parts(app)) > 1:
+        raise UserError("an application that fans out or in runs under `rheostat run ... --kafka HOST:PORT`")
+    spark = SparkSession.builder.appName(app.name).getOrCreate()
+    builder = Builder(app, spark, None)
+    writer = builder.writer(builder.parts[0]).queryName(app.name)
+    writer.trigger(processingTime=f"{app.trigger_seconds} seconds").start().awaitTermination()
+
+
+def _step(step: Step, query: str, ends: query_topics.TopicEnds | None) -> dict[str, Any]:
+    """A step for a controller; a source that reads Kafka has as many tasks as its topics have partitions."""
+    return {
+        "name": step.name,
+        "inputs": list(step.inputs),
+        "query": query,
+        "stateful": step.stateful,
+        "min_parallelism": step.min_parallelism if ends is None else len(ends),
+        "max_parallelism": step.max_parallelism if ends is None else len(ends),
+    }

@@ -1,0 +1,73 @@
+"""The queries of a plain PySpark script, as it started them itself: the first is measured and scaled."""
+
+from collections.abc import Callable, Mapping
+from threading import Thread
+from typing import Any
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from rheostat.engines.spark.driver import stages
+from rheostat.engines.spark.driver.boundary import stop_between_batches
+from rheostat.engines.spark.driver.session import Session
+from rheostat.engines.spark.driver.supervisor import describe, read_stages
+
+
+class Script:
+    """What a script runs."""
+
+    def __init__(self, session: Session, note: Callable[[str, str], None]) -> None:
+        self._session, self._note = session, note
+        self._query: StreamingQuery | None = None
+        self._stages: tuple[str, list[stages.Stage]] | None = None
+        self._told_of_others = False
+
+    def find_query(self) -> StreamingQuery | None:
+        """The first query that it started and that still runs, or the one that ran last."""
+        if self._query is None or not self._query.isActive:
+            active = self._active()
+            self._query = active[0] if active else self._query
+        return self._query
+
+    def describe(self) -> list[dict[str, Any]]:
+        """The query for a controller."""
+        query = self.find_query()
+        self._tell_of_others(query)
+        return [] if query is None else [describe("", query, self._read_stages(), ())]
+
+    def set_parallelism(self, targets: Mapping[str, int]) -> None:
+        """Change its own shuffles from the next batch on."""
+        query = self.find_query()
+        ranks = {stage.operator: stage.shuffle for stage in self._read_stages()}
+        for name, count in targets.items():
+            if query is not None and (rank := ranks.get(name)) is not None:
+                self._session.set_shuffle(str(query.id), rank, count)
+
+    def stop(self) -> None:
+        """End its queries, each between two batches."""
+        ending = [Thread(target=stop_between_batches, args=(query, 0.0)) for query in self._active()]
+        for thread in ending:
+            thread.start()
+        for thread in ending:
+            thread.join()
+
+    def _read_stages(self) -> list[stages.Stage]:
+        """By a batch that had rows: an empty one does not tell how many tasks its source has."""
+        found = read_stages(self._query, self._stages)
+        if found is not None and all(stage.tasks != 0 for stage in found[1]):
+            self._stages = found
+        return self._stages[1] if self._stages else []
+
+    def _active(self) -> list[StreamingQuery]:
+        """The queries that run, in the order in which they were started: that of their threads."""
+        queries: list[Any] = self._session.spark.streams.active
+        return sorted(queries, key=lambda q: int(q._jsq.streamingQuery().queryExecutionThread().getId()))
+
+    def _tell_of_others(self, query: StreamingQuery | None) -> None:
+        """Only one query is scaled: say so once where there are more."""
+        others = 0 if self._told_of_others or query is None else len(self._active()) - 1
+        if query is not None and others > 0:
+            self._told_of_others = True
+            name = query.name or f"the first, {query.id}"
+            self._note(
+                "query", f"the script runs {others + 1} queries: {name} is scaled, others stay as they are"
+            )

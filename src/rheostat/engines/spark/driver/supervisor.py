@@ -1,0 +1,203 @@
+"""Keeps one streaming query running: starts it, starts it again when it dies, stops it between batches."""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from threading import Event, RLock, Thread
+from typing import Any, Protocol
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from rheostat.engines.spark.driver import stages
+from rheostat.engines.spark.driver.boundary import stop_between_batches
+from rheostat.engines.spark.driver.checkpoint import Checkpoint
+from rheostat.engines.spark.driver.error_text import plain
+from rheostat.engines.spark.driver.session import Session
+from rheostat.model.errors import RheostatError
+
+FIRST_BACKOFF_SECONDS = 1.0
+LONGEST_BACKOFF_SECONDS = 60.0
+HEALTHY_SECONDS = 60.0  # a query that ran so long starts the back-off anew
+START_ATTEMPTS = 3  # of an only query that never finished a batch
+ARRIVALS_SECONDS = 0.25
+PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+class Around(Protocol):
+    """What a query lives in."""
+
+    session: Session
+
+    @property
+    def stopping(self) -> Event:
+        """Set when everything shall end."""
+
+    def is_over(self) -> bool:
+        """Whether Spark itself is stopped."""
+
+    def note(self, kind: str, text: str) -> None:
+        """Keep an event for the controller."""
+
+
+class Supervisor:
+    """One query of an application, named, with its own checkpoint."""
+
+    def __init__(
+        self,
+        around: Around,
+        name: str,
+        title: str,
+        checkpoint: str,
+        trigger: dict[str, str],
+        write: Callable[[], Any],
+        state_partitions: int | None,
+    ) -> None:
+        self._around, self.name, self._trigger, self._write = around, name, trigger, write
+        self._title = title  # what Spark calls it
+        self.checkpoint = Checkpoint(around.session.spark, checkpoint)
+        self.state_partitions = state_partitions  # None: it keeps no state
+        self.query: StreamingQuery | None = None
+        self.lock = RLock()  # held while the query is being replaced
+        self.alone = True  # else a query that does not start keeps the others running
+        self.arrived: deque[tuple[int, float]] = deque(maxlen=10_000)
+        self._stages: tuple[str, list[stages.Stage]] | None = None
+
+    def start(self, once: bool = False) -> None:
+        """Start the query from its checkpoint; `once` for a single batch."""
+        spark = self._around.session.spark
+        if self.state_partitions:
+            spark.conf.set(PARTITIONS, str(self.state_partitions))
+        writer = self._write().queryName(self._title).option("checkpointLocation", self.checkpoint.location)
+        trigger: dict[str, Any] = {"once": True} if once else self._trigger
+        self.query = writer.trigger(**trigger).start()
+
+    def supervise(self) -> None:
+        """Wait for the query's end; one that died is started again, later each time."""
+        backoff, attempts, worked = FIRST_BACKOFF_SECONDS, 0, False
+        while True:
+            query, began = self.query, time.monotonic()
+            why = _wait(query)
+            worked = worked or _has_finished_a_batch(query)
+            with self.lock:
+                if self.query is not query:
+                    continue  # it was replaced
+                if self._around.stopping.is_set() or why is None:
+                    return
+            attempts += 1
+            if self._around.is_over():
+                raise RheostatError(f"Spark stopped: {why}")
+            if self.alone and attempts >= START_ATTEMPTS and not worked:
+                raise RheostatError(f"the query does not start: {why}")
+            if time.monotonic() - began > HEALTHY_SECONDS:
+                backoff = FIRST_BACKOFF_SECONDS
+            backoff = self._start_again(why, backoff)
+
+    def _start_again(self, why: str | None, backoff: float) -> float:
+        """Start a query that died, after a while; returns how long to wait the next time."""
+        who = "" if self.alone else f"{self.name} "
+        while why is not None:
+            self._around.note("query", f"{who}died: {why}; it starts again in {backoff:g} s")
+            self._around.stopping.wait(backoff)
+            backoff = min(LONGEST_BACKOFF_SECONDS, 2 * backoff)
+            with self.lock:
+                if self._around.stopping.is_set():
+                    return backoff
+                why = self._try_to_start()
+        return backoff
+
+    def _try_to_start(self) -> str | None:
+        """Start it; why not, if that fails, for then it may work later."""
+        try:
+            self.start()
+        except Exception as error:
+            if self._around.is_over():
+                raise
+            return plain(error)
+        return None
+
+    def count(self, arrived: Callable[[], float]) -> None:
+        """Note again and again what the source was offered so far, where its own offsets do not tell."""
+        Thread(target=self._count, args=(arrived,), name=f"arrivals-{self.name}", daemon=True).start()
+
+    def _count(self, arrived: Callable[[], float]) -> None:
+        backoff = 0.0
+        while not self._around.stopping.wait(max(ARRIVALS_SECONDS, backoff)):
+            try:
+                rows = float(arrived())
+                self.arrived.append((int(time.time() * 1000), rows))
+                backoff = 0.0
+            except Exception as error:  # a broker that is away: it may come back
+                if self._around.is_over():
+                    return
+                if not backoff:
+                    self._around.note("source", f"the offsets of {self.name} are unknown: {plain(error)}")
+                backoff = min(LONGEST_BACKOFF_SECONDS, max(FIRST_BACKOFF_SECONDS, 2 * backoff))
+
+    def stop(self) -> None:
+        """End the query between two batches."""
+        with self.lock:
+            if self.query is not None:
+                stop_between_batches(self.query, _seconds(self._trigger))
+
+    def describe(self) -> dict[str, Any]:
+        """The query as it runs now."""
+        return describe(self.name, self.query, self.stages(), tuple(self.arrived))
+
+    def report(self) -> dict[str, Any]:
+        """The same, with what arrived since the last report."""
+        return describe(
+            self.name, self.query, self.stages(), [self.arrived.popleft() for _ in range(len(self.arrived))]
+        )
+
+    def stages(self) -> list[stages.Stage]:
+        """The query's stages, read again only for a new run: a rebalance does not change them."""
+        self._stages = read_stages(self.query, self._stages)
+        return self._stages[1] if self._stages else []
+
+
+def describe(
+    name: str, query: StreamingQuery | None, found: list[stages.Stage], arrived: Any
+) -> dict[str, Any]:
+    """A query for a controller."""
+    return {
+        "name": name,
+        "id": None if query is None else str(query.id),
+        "run": None if query is None else str(query.runId),
+        "busy": query is not None and bool(query.status["isTriggerActive"]),
+        "stages": [stage.as_json() for stage in found],
+        "arrived": list(arrived),
+    }
+
+
+def read_stages(
+    query: StreamingQuery | None, known: tuple[str, list[stages.Stage]] | None
+) -> tuple[str, list[stages.Stage]] | None:
+    """The run and the stages of a query, once it has planned a batch."""
+    if query is None:
+        return None
+    run = str(query.runId)
+    if known is not None and known[0] == run:
+        return known
+    jquery: Any = query
+    execution = jquery._jsq.streamingQuery().lastExecution()
+    return None if execution is None else (run, stages.read(execution.executedPlan()))
+
+
+def _seconds(trigger: dict[str, str]) -> float:
+    return float(next(iter(trigger.values())).split()[0])
+
+
+def _wait(query: StreamingQuery | None) -> str | None:
+    """Wait for a query's end; the reason in one line if it died."""
+    if query is None:
+        return None
+    try:
+        query.awaitTermination()
+    except StreamingQueryException as error:
+        return plain(error)
+    return None
+
+
+def _has_finished_a_batch(query: StreamingQuery | None) -> bool:
+    return query is not None and query.lastProgress is not None

@@ -1,0 +1,239 @@
+"""Puts a run together: nodes, driver process, engine, journal and loop; and takes it apart again."""
+
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rheostat.analyze.execution import ceil
+from rheostat.control.clock import SystemClock
+from rheostat.control.loop import Loop, Turn
+from rheostat.control.ports import Clock
+from rheostat.engines.spark.driver_process import DriverProcess, EndedError, Keep, keep_nothing
+from rheostat.engines.spark.engine import SparkEngine
+from rheostat.engines.spark.machines import AllocatedMachines, ForeignMachines, LocalMachines, Machines
+from rheostat.engines.spark.spec import Spec
+from rheostat.journal.store import Journal
+from rheostat.model.configuration import Configuration
+from rheostat.model.errors import UserError
+from rheostat.model.observation import Event
+from rheostat.policies.base import Start
+from rheostat.policies.foreign import first_configuration
+from rheostat.providers.local import LocalProvider
+from rheostat.run import folder
+from rheostat.run.folder import JOURNAL
+from rheostat.run.heartbeat import Heartbeat
+from rheostat.run.order import Order, check_script, with_secret
+from rheostat.services.java import java_version, spark_home
+
+LISTENING_SECONDS = 5.0
+HEAP_SHARE = 0.6  # of a node's memory, for the heaps of its executors
+_logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Running:
+    """A run that is under way."""
+
+    order: Order
+    engine: SparkEngine
+    loop: Loop
+    journal: Journal
+    clock: Clock
+    began_at: float  # unix seconds of the clock's 0
+    heartbeat: Heartbeat
+
+    def turns(self, until: float = float("inf")) -> Iterator[Turn]:
+        """Control until a time or the application's end; each turn is in the journal when it is yielded."""
+        try:
+            for turn in self.loop.run(until):
+                self.journal.add(turn)
+                yield turn
+        except EndedError:
+            return
+
+
+@contextmanager
+def start_run(order: Order, say: Callable[[str], None] = lambda _: None) -> Iterator[Running]:
+    """Start everything; on the way out stop the application between two batches, then the nodes."""
+    spark_home()
+    java_version()
+    check_script(order.script)
+    if order.master and not order.resume:
+        _check_master(order.master)
+    if order.kafka:
+        order = _with_kafka(order, order.kafka, say)
+    order = with_secret(order)
+    with ExitStack() as stack:
+        stack.enter_context(folder.locked(order.folder, resume=order.resume))
+        attached = DriverProcess.attach(order.folder.absolute()) if order.resume and order.master else None
+        never_began = stack.enter_context(ExitStack())
+        if not order.resume:
+            never_began.callback(folder.remove_journal, order.folder)
+        journal = stack.enter_context(Journal(order.folder / JOURNAL))
+        facts, last = journal.facts(), journal.last()
+        began_at = _began_at(facts) if order.resume else time.time()
+        heartbeat = Heartbeat()
+        clock = SystemClock(began_at, heartbeat.tick)
+        stack.push(lambda _kind, error, _trace: journal.note(Event(clock.now(), "stopped", _why(error))))
+        machines, keep = _machines(order, stack)
+        drivers = [attached] if attached else []
+        stack.callback(_stop_last, drivers)
+
+        def start_driver(spec: Spec) -> DriverProcess:
+            drivers.append(DriverProcess.start(spec, keep))
+            return drivers[-1]
+
+        if attached is None:
+            nodes = order.bounds.nodes(last.outcome.configuration.nodes if last else 1)
+            say(f"starting {nodes} node{'s' if nodes > 1 else ''} and the driver")
+            machines.add(nodes)
+            start_driver(_spec(order, machines))
+        running = take_control(
+            order, journal, clock, began_at, machines, drivers[-1], start_driver, heartbeat
+        )
+        never_began.pop_all()
+        yield running
+
+
+def take_control(
+    order: Order,
+    journal: Journal,
+    clock: Clock,
+    began_at: float,
+    machines: Machines,
+    driver: DriverProcess,
+    start_driver: Callable[[Spec], DriverProcess],
+    heartbeat: Heartbeat,
+) -> Running:
+    """Put engine and loop over a running driver; begin, or continue where the journal ends."""
+    last = journal.last()
+    engine = SparkEngine(driver, machines, clock, began_at, start_driver)
+    loop = Loop(engine, clock, order.policy, order.bounds, order.guards, order.seed, dry_run=order.dry_run)
+    if last is not None:
+        loop.resume(last, journal.changed_at(clock.now() - order.guards.memory_seconds))
+    engine.begin(_first(order, engine, last))
+    journal.describe(_facts(order, engine, began_at))
+    by = f"by process {os.getpid()} on {socket.gethostname()}"
+    journal.note(Event(clock.now(), "resumed" if order.resume else "started", by))
+    heartbeat.start(engine)
+    return Running(order, engine, loop, journal, clock, began_at, heartbeat)
+
+
+def _stop_last(drivers: list[DriverProcess]) -> None:
+    for driver in drivers[-1:]:
+        driver.stop(_logger.warning)
+
+
+def _why(error: BaseException | None) -> str:
+    if error is None:
+        return "at its end"
+    return str(error) if isinstance(error, Exception) else "interrupted"
+
+
+def _machines(order: Order, stack: ExitStack) -> tuple[Machines, Keep]:
+    """The nodes, and what ties a process to their life; elsewhere a driver outlives its controller."""
+    if order.master:
+        return ForeignMachines(order.master, order.kind), keep_nothing
+    provider = stack.enter_context(LocalProvider(warn=_logger.warning, settings=order.settings))
+    if order.allocated:
+        return AllocatedMachines(provider, order.kind, order.bounds.max_nodes), provider.keep_session
+    return LocalMachines(provider, order.kind), provider.keep_session
+
+
+def _spec(order: Order, machines: Machines) -> Spec:
+    kind = order.kind
+    place = order.folder.absolute()
+    return Spec(
+        name=order.name,
+        script=str(order.script.absolute()),
+        arguments=order.arguments,
+        master=machines.url,
+        folder=str(place),
+        socket=DriverProcess.socket_path(machines.scratch),
+        checkpoint=order.checkpoint or str(place / "checkpoint"),
+        mode=order.mode,
+        slots=max(1, kind.slots // kind.executors),
+        executor_memory_mb=int(kind.memory_mb * HEAP_SHARE / kind.executors),
+        trigger_seconds=order.trigger_seconds,
+        kafka=order.kafka,
+        settings={**_scratch(machines), **order.settings},
+    )
+
+
+def _scratch(machines: Machines) -> dict[str, str]:
+    """Where executors on our nodes unpack libraries: what one leaves that is killed goes with the nodes."""
+    if machines.scratch is None:
+        return {}
+    return {"spark.executor.defaultJavaOptions": f'"-Djava.io.tmpdir={machines.scratch}"'}
+
+
+def _first(order: Order, engine: SparkEngine, last: Turn | None) -> Configuration:
+    """The configuration to start in: as the journal left it, within the bounds, or as the policy begins."""
+    if last is not None:
+        left, nodes = last.outcome.configuration, order.bounds.nodes(last.outcome.configuration.nodes)
+        parallelism = order.bounds.parallelism(engine.topology, left.parallelism)
+        return Configuration(parallelism, nodes * order.kind.executors, nodes)
+    start = Start(engine.topology, engine.model, engine.kinds, order.bounds, 0.0, 0.0)
+    chosen = first_configuration(order.policy, start)
+    if engine.model.name == "staged":  # stages take turns on all slots, so fewer tasks than slots waste them
+        slots = (order.bounds.max_nodes if order.allocated else chosen.nodes) * order.kind.slots
+        wanted = {name: max(count, slots) for name, count in chosen.parallelism.items()}
+        return replace(chosen, parallelism=order.bounds.parallelism(engine.topology, wanted))
+    nodes = order.bounds.nodes(
+        max(chosen.nodes, ceil(engine.model.slots_for(chosen.parallelism) / order.kind.slots))
+    )
+    return replace(chosen, nodes=nodes, executors=nodes * order.kind.executors)
+
+
+def _began_at(facts: dict[str, Any]) -> float:
+    """When the run that is resumed began, in unix seconds; now, where its journal has no such time."""
+    started, now = facts.get("started_at"), time.time()
+    return float(started) if isinstance(started, int | float) and 0 < started <= now else now
+
+
+def _facts(order: Order, engine: SparkEngine, began_at: float) -> dict[str, Any]:
+    return {
+        "application": order.name,
+        "topology": engine.topology.name,
+        "policy": order.policy_text,
+        "mode": order.mode,
+        "started_at": began_at,
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "script": str(order.script),
+        "master": order.master or "embedded",
+        "nodes": f"{order.bounds.min_nodes}:{order.bounds.max_nodes}",
+        "dry_run": order.dry_run,
+        **order.facts,
+    }
+
+
+def _check_master(url: str) -> None:
+    """Spark would try for a minute; a URL may name several places, one of which is enough."""
+    why: Exception | None = None
+    for place in url.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), LISTENING_SECONDS).close()
+        except (OSError, ValueError, OverflowError) as error:
+            why = error
+        else:
+            return
+    raise UserError(f"no Spark Master answers at {url}: {why}")
+
+
+def _with_kafka(order: Order, servers: str, say: Callable[[str], None]) -> Order:
+    """Check that the broker answers, and give Spark its connector, unless the user brings one."""
+    from rheostat.services import kafka_broker  # noqa: PLC0415 - most runs need no Kafka client
+
+    kafka_broker.must_answer(servers)
+    given = order.settings
+    if "spark.jars.packages" in given:
+        return order
+    jars = [*filter(None, [given.get("spark.jars")]), *map(str, kafka_broker.connector_jars(say))]
+    return replace(order, settings={**given, "spark.jars": ",".join(jars)})

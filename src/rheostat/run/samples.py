@@ -1,0 +1,61 @@
+"""A run second by second: what the live view shows and the plot at the end draws."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rheostat.analyze.judging import Series
+from rheostat.engines.spark.engine import SparkEngine
+from rheostat.model.observation import ApplicationMeasures
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One beat of a run."""
+
+    at: float
+    load: float
+    throughput: float
+    lag: float
+    nodes: int
+    instances: int
+
+
+class Sampler:
+    """Takes a sample of a run at every heartbeat; what was not measured stays as it was."""
+
+    def __init__(self, engine: SparkEngine) -> None:
+        self._engine = engine
+        self.samples: list[Sample] = []
+        self.measures = ApplicationMeasures()
+
+    def sample(self, now: float) -> None:
+        """Take one."""
+        seen = self.measures = self._engine.monitor.peek(now, self._engine.topology)
+        configuration = self._engine.configuration
+        load = next(iter(seen.load.values()), None)
+        before = self.samples[-1] if self.samples else Sample(0, 0, 0, 0, 0, 0)
+        self.samples.append(
+            Sample(
+                now,
+                before.load if load is None else load,
+                before.throughput if seen.throughput is None else seen.throughput,
+                before.lag if seen.lag_seconds is None else seen.lag_seconds,
+                configuration.nodes,
+                configuration.instances,
+            )
+        )
+
+
+def series(samples: list[Sample]) -> Series:
+    """Return the samples in equal steps of one second; there must be two or more."""
+    at = np.array([sample.at for sample in samples])
+    seconds = np.arange(at[0], at[-1], 1.0)
+    index = np.searchsorted(at, seconds, side="right") - 1
+
+    def column(name: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        return np.array([float(getattr(sample, name)) for sample in samples])[index]
+
+    return Series(
+        1.0, column("load"), column("throughput"), column("lag"), column("nodes"), column("instances")
+    )

@@ -1,0 +1,31 @@
+"""What processes use of this machine, read from /proc."""
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from rheostat.services.cleanup_process import members
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """CPU seconds since the start, and bytes in memory."""
+
+    cpu_seconds: float = 0.0
+    memory_bytes: float = 0.0
+
+
+def session_usage(session: int) -> Usage:
+    """The sum over a session's processes; what ended children used counts with their parents."""
+    cpu = memory = 0.0
+    for pid in members(session):
+        with contextlib.suppress(OSError):
+            # After the command's name in parentheses: state, and from the 12th on the times in ticks.
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            cpu += sum(float(ticks) for ticks in fields[11:15]) / _TICKS
+            memory += float(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
+    return Usage(cpu, memory)

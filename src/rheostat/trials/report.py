@@ -1,0 +1,274 @@
+"""What a trial shows: measures with their spread, and the bounds that a policy has to keep."""
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+import numpy as np
+
+from rheostat.analyze.execution import ceil
+from rheostat.analyze.judging import WINDOW_SECONDS, Floats, Measures, Series, judge
+from rheostat.analyze.trend import fit
+from rheostat.trials.trial import Result, Trial
+
+PEAK, ALLOCATION = "static-peak", "spark-dra"
+REPEATS = 3  # from which on a bound is kept for good
+FEWER_THAN_PEAK, FEWER_THAN_ALLOCATION = 0.40, 0.25  # node-seconds
+LAG_TO_CONTROL, LAG_TO_ALLOCATION = 2.0, 1.5  # p99
+DEGRADED = 0.15
+LAG_CURVES = ("stair", "sine")  # the curves on which the lag is bound; a square leaves no time to act
+
+# Header, how to take it from the measures, how to write it.
+COLUMNS: tuple[tuple[str, Callable[[Measures], float | None], str], ...] = (
+    ("degraded", lambda m: m.throughput_degradation, "{:.3f}"),
+    ("lag s", lambda m: m.mean_lag_seconds, "{:.1f}"),
+    ("p99 lag s", lambda m: m.p99_lag_seconds, "{:.1f}"),
+    ("node-seconds", lambda m: m.node_seconds, "{:,.0f}"),
+    ("saved", lambda m: m.nodes_saved, "{:.0%}"),
+    ("x oracle", lambda m: m.node_seconds_to_oracle, "{:.2f}"),
+    ("changes", lambda m: float(m.reconfigurations), "{:.0f}"),
+    ("settling s", lambda m: m.settling_seconds, "{:.0f}"),
+    ("overshoot", lambda m: m.overshoot, "{:.0%}"),
+)
+
+
+@dataclass(frozen=True)
+class Check:
+    """A bound, and what was reached: the median over the repeats."""
+
+    policy: str
+    what: str
+    runs: Sequence[float]  # what each repeat reached
+    bound: float
+    form: str
+    least: bool = False  # whether the bound is a least, not a most
+
+    @property
+    def found(self) -> float:
+        """NaN: there was nothing to take it from."""
+        return median(self.runs) if self.runs else math.nan
+
+    @property
+    def kept(self) -> bool:
+        return self.found >= self.bound if self.least else self.found <= self.bound
+
+    @property
+    def verdict(self) -> str:
+        """A run or two may be luck."""
+        few = len(self.runs) < REPEATS
+        return ("ok so far" if few else "ok") if self.kept else "RED"
+
+    @property
+    def cells(self) -> tuple[str, str, str, str, str]:
+        """For a table."""
+        word = "at least" if self.least else "at most"
+        found = self.form.format(self.found) if math.isfinite(self.found) else "no run"
+        return (
+            self.policy,
+            self.what,
+            found,
+            f"{word} {self.form.format(self.bound)}",
+            self.verdict,
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    """A trial, judged."""
+
+    trial: Trial
+    measures: Mapping[str, Sequence[Measures]]  # of each contestant, by repeat
+    failures: Sequence[Result]
+    checks: Sequence[Check]
+    series: Mapping[str, Series]  # of the first repeat, as they are drawn
+
+    @property
+    def title(self) -> str:
+        trial = self.trial
+        return f"{trial.app} under {trial.curve} ({trial.mode}, seed {trial.seed})"
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The measures as text: the median, and the spread where there are repeats."""
+        return [
+            (name, str(len(found)), *(_spread([take(m) for m in found], form) for _, take, form in COLUMNS))
+            for name, found in self.measures.items()
+        ]
+
+    def failed(self) -> list[str]:
+        """Who did not run, and why, a line each."""
+        repeats: dict[tuple[str, str], list[str]] = {}
+        for one in self.failures:
+            repeats.setdefault((one.contestant, one.failure), []).append(str(one.number))
+        lines = []
+        for (name, why), numbers in repeats.items():
+            some = f" in repeat {' and '.join(numbers)}" if name in self.measures else ""
+            lines.append(f"{name} did not run{some}: {why}")
+        return lines
+
+    def markdown(self, plots: Sequence[str]) -> str:
+        """As a document."""
+        trial, nodes, node = self.trial, self.trial.nodes, self.trial.node
+        lines = [
+            f"# {trial.app} under `{trial.curve}`",
+            "",
+            f"{trial.mode}, trigger {trial.trigger_seconds:g} s, a decision every "
+            f"{trial.period_seconds:g} s, {nodes.min_nodes} to {nodes.max_nodes} nodes of {node.cores:g} "
+            f"cores and {node.slots} slots, seed {trial.seed}. The curve's first load is held for "
+            f"{trial.warm_up_seconds:g} s beforehand, which are not judged.",
+            "",
+            *self.tables(),
+            *(f"\n![load, throughput, lag, instances and nodes over time]({plot})" for plot in plots),
+        ]
+        return "\n".join(lines) + "\n"
+
+    def tables(self) -> list[str]:
+        """The two tables in Markdown: measures, and bounds."""
+        header = ["", "runs", *(name for name, _, _ in COLUMNS)]
+        bounds = [
+            (policy, what, found, bound, f"**{verdict}**" if verdict == "RED" else verdict)
+            for policy, what, found, bound, verdict in (check.cells for check in self.checks)
+        ]
+        return [
+            *_table(header, self.rows()),
+            "",
+            *(f"{line}\n" for line in self.failed()),
+            *_table(["policy", "bound on", "found", "bound", ""], bounds),
+        ]
+
+
+def make_report(trial: Trial, tried: Sequence[str], results: Sequence[Result]) -> Report:
+    """Judge every run of a trial."""
+    ran = [result for result in results if not result.failure]
+    names = list(dict.fromkeys(result.contestant for result in results))
+    needed = _cores_needed([pair for one in ran if one.contestant == PEAK for pair in one.work])
+    measures = {
+        name: [_measures(trial, one, needed) for one in ran if one.contestant == name]
+        for name in names
+        if any(one.contestant == name for one in ran)
+    }
+    first = {one.contestant: _drawn(one.series, _window(trial)) for one in reversed(ran)}
+    return Report(
+        trial,
+        measures,
+        [one for one in results if one.failure],
+        [check for name in tried for check in _checks(trial, name, ran, names)],
+        {name: first[name] for name in names if name in first},
+    )
+
+
+def _measures(trial: Trial, result: Result, needed: Callable[[Floats], Floats]) -> Measures:
+    cores, bounds = trial.node.cores, trial.nodes
+    enough = np.ceil(needed(result.series.load) / cores - 1e-9)
+    oracle = np.clip(enough, bounds.min_nodes, bounds.max_nodes)
+    return judge(result.series, oracle, bounds.max_nodes, result.changes, _window(trial))
+
+
+def _window(trial: Trial) -> float:
+    """Seconds over which throughput is compared with load: whole triggers."""
+    return max(WINDOW_SECONDS, ceil(WINDOW_SECONDS / trial.trigger_seconds) * trial.trigger_seconds)
+
+
+def _drawn(series: Series, window: float) -> Series:
+    """As it is drawn: between two batches nothing is done and the lag grows, which hides everything else."""
+    around = min(len(series.lag), round(window / series.step_seconds))
+    before, after = (around - 1) // 2, around // 2
+
+    def windows(values: Floats) -> Floats:
+        return np.lib.stride_tricks.sliding_window_view(np.pad(values, (before, after), "edge"), around)
+
+    return replace(
+        series, throughput=windows(series.throughput).mean(axis=1), lag=windows(series.lag).max(axis=1)
+    )
+
+
+def _cores_needed(work: Sequence[tuple[float, float]]) -> Callable[[Floats], Floats]:
+    """Cores by load: a line through what the nodes of the reference used, for the oracle."""
+    if len({load for load, _ in work}) < 2:
+        return np.zeros_like
+    line = fit([load for load, _ in work], [cores for _, cores in work])
+    return lambda load: np.asarray(np.maximum(0.0, line.at(0.0) + line.slope * load))
+
+
+def _checks(trial: Trial, name: str, results: Sequence[Result], took_part: Collection[str]) -> list[Check]:
+    """The bounds of a policy: ratios within a repeat, and their median."""
+    runs = {(one.contestant, one.number): one for one in results}
+    own = [one for one in results if one.contestant == name]
+
+    def pairs(peer: str) -> list[tuple[Result, Result]]:
+        return [(one, runs[peer, one.number]) for one in own if (peer, one.number) in runs]
+
+    def ratios(peer: str, of: Callable[[Result], float]) -> list[float]:
+        return [of(one) / (of(other) or math.nan) for one, other in pairs(peer)]
+
+    def later_lags(peer: str) -> list[float]:
+        from_then = [(one, other, _caught_up(other, trial)) for one, other in pairs(peer)]
+        return [_p99(one, then) / (_p99(other, then) or math.nan) for one, other, then in from_then]
+
+    def fewer_nodes(peer: str) -> list[float]:
+        return [1 - ratio for ratio in ratios(peer, lambda one: sum(one.nodes))]
+
+    def lag_to_control(one: Result) -> float:
+        control = trial.trigger_seconds + trial.period_seconds
+        return _p99(one) / (control + median(one.startups or [0.0]))
+
+    checks = [
+        Check(
+            name,
+            "fewer node-seconds than static-peak",
+            fewer_nodes(PEAK),
+            FEWER_THAN_PEAK,
+            "{:.1%}",
+            least=True,
+        )
+    ]
+    if trial.curve.partition(":")[0] in LAG_CURVES:
+        what = "p99 lag in trigger + control period + node start-up"
+        checks.append(Check(name, what, [lag_to_control(one) for one in own], LAG_TO_CONTROL, "{:.2f}"))
+    if ALLOCATION in took_part:
+        checks += [
+            Check(
+                name,
+                f"fewer node-seconds than {ALLOCATION}",
+                fewer_nodes(ALLOCATION),
+                FEWER_THAN_ALLOCATION,
+                "{:.1%}",
+                least=True,
+            ),
+            Check(name, f"p99 lag to {ALLOCATION}'s", ratios(ALLOCATION, _p99), LAG_TO_ALLOCATION, "{:.2f}"),
+        ]
+    if any(_caught_up(one, trial) for one in results if one.contestant == ALLOCATION):
+        what = f"the same, from when {ALLOCATION} had caught up with its start"
+        checks.append(Check(name, what, later_lags(ALLOCATION), LAG_TO_ALLOCATION, "{:.2f}"))
+    degraded = [_measures(trial, one, np.zeros_like).throughput_degradation for one in own]
+    return [*checks, Check(name, "throughput degradation", degraded, DEGRADED, "{:.3f}")]
+
+
+def _p99(result: Result, begin: int = 0) -> float:
+    return float(np.percentile(result.lag[begin:], 99))
+
+
+def _caught_up(result: Result, trial: Trial) -> int:
+    """The second from which on a run is no longer behind from before the curve; 0: it was not, or always is.
+
+    A stream that is never behind lags by up to twice its trigger.
+    """
+    return next((at for at, lag in enumerate(result.lag) if lag <= 2 * trial.trigger_seconds), 0)
+
+
+def _spread(values: Sequence[float | None], form: str) -> str:
+    """The median, and from where to where.
+
+    >>> _spread([0.3, 0.1, 0.2], "{:.1f}"), _spread([0.2], "{:.1f}"), _spread([None], "{:.1f}")
+    ('0.2 (0.1-0.3)', '0.2', '-')
+    """
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    if not known:
+        return "-"
+    middle, low, high = (form.format(value) for value in (median(known), min(known), max(known)))
+    return middle if low == high else f"{middle} ({low}-{high})"
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [header, ["---"] * len(header), *rows]
+    return [f"| {' | '.join(line)} |" for line in lines]

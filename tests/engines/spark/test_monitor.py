@@ -1,0 +1,112 @@
+"""A graph of two queries as its driver reports it, without Spark: one is told of while another is silent."""
+
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+
+from rheostat.engines.spark.driver_process import DriverProcess
+from rheostat.engines.spark.machines import ForeignMachines
+from rheostat.engines.spark.observe.monitor import COLD_BATCHES, RECENT, Monitor
+from rheostat.engines.spark.query_graph import received
+from rheostat.model.configuration import NodeKind
+from rheostat.model.observation import Observation
+from rheostat.model.topology import Operator, Stream, Topology
+
+KIND = NodeKind(cores=1.0, slots=2)
+PAIR = Topology("pair", (Operator("in"), Operator("left")), (Stream("in", "left"),))
+
+
+class Driver:
+    """Answers as the driver process does, with what the test put in."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.busy: set[str] = set()
+        self.arrived: dict[str, list[tuple[float, float]]] = {"in": [], "left": []}
+
+    def ask(self, what: str) -> dict[str, Any]:
+        assert what == "report"
+        events, self.events = self.events, []
+        queries = [
+            {"name": name, "id": name, "run": name, "busy": name in self.busy, "stages": [{"operator": name}],
+             "arrived": [(at * 1000, rows) for at, rows in arrived]}
+            for name, arrived in self.arrived.items()
+        ]  # fmt: skip
+        self.arrived = {"in": [], "left": []}
+        return {"executors": [{"id": "0", "host": "h", "slots": 2}], "queries": queries, "events": events}
+
+    def ran(self, query: str, number: int, at: float, rows: int, seconds: float = 1.0) -> None:
+        each = [["0", int(rows * 4e6), rows]]  # 4 ms of CPU a row
+        stage = {"event": "stage", "id": number, "parents": [], "query": query, "batch": number, "tasks": 1,
+                 "failed": False, "cpu_ns": rows * 4e6, "run_ms": rows * 4, "wait_ms": 0, "gc_ms": 0,
+                 "python_ms": 0, "each": each}  # fmt: skip
+        counted = {"in": {"in": {"rows": rows}}, "left": {received("left"): {"rows": rows}}}[query]
+        about = {"id": query, "timestamp": when(at), "batchId": number, "numInputRows": rows,
+                 "durationMs": {"triggerExecution": seconds * 1000, "addBatch": 900},
+                 "observedMetrics": counted, "sources": []}  # fmt: skip
+        self.events += [stage, {"event": "progress", "progress": about}]
+
+    def idle(self, query: str, at: float) -> None:
+        self.events.append({"event": "idle", "query": query, "timestamp": when(at)})
+
+
+def when(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat()
+
+
+@pytest.fixture
+def driver() -> Driver:
+    return Driver()
+
+
+@pytest.fixture
+def monitor(driver: Driver) -> Monitor:
+    """Both queries had batches of a hundred rows until 30 s, and are silent since."""
+    found = Monitor(cast(DriverProcess, driver), ForeignMachines("spark://h:1", KIND), 0.0, realtime=False)
+    found.follow({"in": ["in"], "left": ["left"]})
+    for number in range(COLD_BATCHES + 4):
+        for query in ("in", "left"):
+            driver.ran(query, number, 5.0 * number, 100)
+    driver.arrived = {"in": [(0, 0), (30, 600), (60, 600)], "left": [(0, 0), (30, 600), (60, 600)]}
+    found.poll(30.0)
+    found.forget(30.0)
+    return found
+
+
+def observe(monitor: Monitor, now: float) -> Observation:
+    monitor.poll(now)
+    return monitor.observe(now, PAIR, {"in": 1, "left": 1}, 5.0, KIND)
+
+
+def test_a_silent_graph_costs_nothing(monitor: Monitor, driver: Driver) -> None:
+    for query in ("in", "left"):
+        for at in (35.0, 40.0):
+            driver.idle(query, at)
+    seen = observe(monitor, 42.0)
+    assert (seen.total_load, seen.application.lag_seconds, seen.application.stale) == (0.0, 0.0, False)
+    assert [one.cpu_seconds for one in seen.operators.values()] == [0.0, 0.0]
+
+
+def test_a_query_that_waits_for_the_rows_of_another_costs_what_it_did(
+    monitor: Monitor, driver: Driver
+) -> None:
+    for query in ("in", "left"):
+        driver.idle(query, 60.0)
+    driver.arrived = {"in": [(60.5, 600), (64.5, 1000)], "left": []}
+    driver.busy = {"in"}  # its first batch after the silence
+    seen = observe(monitor, 65.0)
+    assert seen.application.stale
+    assert seen.total_load is not None and seen.total_load > 0
+    left = seen.operators["left"]
+    assert left.cpu_seconds is not None and left.processed
+    assert left.cpu_seconds / left.processed == pytest.approx(0.004)
+
+
+def test_a_long_batch_stays_in_sight_while_other_queries_are_silent(monitor: Monitor, driver: Driver) -> None:
+    driver.ran("in", COLD_BATCHES + 4, 31.0, 100, seconds=20.0)
+    for second in range(3 * RECENT):
+        driver.idle("left", 31.0 + second)
+        monitor.poll(31.0 + second)
+    assert max(batch.seconds for batch in monitor.recent) == 20.0
+    assert [batch.started for batch in monitor.recent if batch.idle] == [30.0 + 3 * RECENT]

@@ -1,0 +1,43 @@
+"""Signals wait until what must not be cut in two is done."""
+
+import signal
+import threading
+from types import FrameType
+
+import pytest
+
+from rheostat.services.interrupts import uninterrupted
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_takes_hold_afterwards_and_once(number: signal.Signals) -> None:
+    done, seen = [], []
+
+    def handler(number: int, _frame: FrameType | None) -> None:
+        seen.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.signal(number, handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), uninterrupted():
+            signal.raise_signal(number)
+            signal.raise_signal(number)
+            done.append("all of it")
+        assert (done, seen) == (["all of it"], [number])
+        assert signal.getsignal(number) is handler
+    finally:
+        signal.signal(number, before)
+
+
+def test_in_another_thread_there_is_nothing_to_keep_out() -> None:
+    handlers = []
+
+    def work() -> None:
+        with uninterrupted():
+            handlers.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    before = signal.getsignal(signal.SIGINT)
+    thread.start()
+    thread.join()
+    assert handlers == [before]
