@@ -58,7 +58,7 @@ def main() -> None:
     told = partial(Actuator, before_step=Steps(Path(sys.argv[1])))
     with (
         patch("rheostat.engines.spark.engine.Actuator", told),
-        patch("rheostat.cli.run.RESCALE_ABOVE", 0.0),
+        patch("rheostat.run.order.RESCALE_ABOVE", 0.0),
     ):
         run(sys.argv[2:])
 

@@ -137,7 +137,7 @@ def test_a_script_that_is_no_python_is_refused_before_anything_starts(
         capsys, "run", "--folder", str(tmp_path / "run"), str(script)
     )
     script.unlink()
-    assert "there is no such script" in refused(capsys, "run", "--folder", str(tmp_path / "run"), str(script))
+    assert "no such script" in refused(capsys, "run", "--folder", str(tmp_path / "run"), str(script))
     assert list(tmp_path.iterdir()) == []
 
 

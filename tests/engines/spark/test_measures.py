@@ -277,3 +277,11 @@ def test_lags_add_up_along_the_worst_path_and_backlogs_over_all_queries() -> Non
     assert (dict(seen.load), seen.throughput) == ({"in": 10.0}, 9.0)
     begins = {**measured, "in": replace(measured["in"], lag_seconds=None)}
     assert together(diamond, {name: name for name in lags}, begins).lag_seconds is None
+
+
+@pytest.mark.parametrize("idle", [True, False])
+def test_a_rewrite_of_state_counts_as_a_batch_that_nobody_misses(idle: bool) -> None:
+    last = replace(batch(5, 0, 40, run="first"), idle=idle)
+    assert application("in", window(batch(7, 2, 40, run="second"), before=last), 2.0).batches == 1
+    assert application("in", window(batch(8, 2, 40, run="second"), before=last), 2.0).batches == 0
+    assert application("in", window(batch(7, 2, 40, run="first"), before=last), 2.0).batches == 0

@@ -47,6 +47,12 @@ class Batch:
     query: str = ""  # the part of the application's graph that it belongs to
     doubt: str = ""  # what was absurd about it; then nothing is known but that it ended
     end: float | None = None  # where its source stands after it: rows of topics, seconds of the rate source
+    run: str = ""  # of its query; another one begins with every restart
+
+    def follows(self, before: "Batch") -> bool:
+        """Whether no batch is missing between the two: in a restart, a rewrite of state counts as a batch."""
+        uncounted = 0 if self.run == before.run else 1
+        return self.idle or self.number <= before.number + 1 + uncounted
 
     @property
     def seconds(self) -> float:
@@ -201,6 +207,7 @@ class Ledger:
             idle=idle,
             query=self.name,
             end=_end(plausible.mappings(progress, "sources")),
+            run=str(progress.get("runId", "")),
         )
 
     @property

@@ -42,9 +42,7 @@ class Window:
         all_batches = (*filter(None, [self.before]), *self.batches)
         times = [-CLOCK_SECONDS, *(batch.started for batch in all_batches)]
         late = max((batch.finished for batch in all_batches), default=self.now) > self.now + CLOCK_SECONDS
-        skipped = any(
-            after.number > batch.number + 1 and not after.idle for batch, after in pairwise(all_batches)
-        )
+        skipped = not all(after.follows(batch) for batch, after in pairwise(all_batches))
         return late or skipped or times != sorted(times) or any(batch.doubt for batch in all_batches)
 
     @property
