@@ -84,7 +84,7 @@ def served(topology: Topology, added: Units, servers: str, batches: int) -> floa
             folder=Path(folder) / "run",
             arguments=("--topic", sent.topic, "--wait", str(SLOWER)),
             mode="realtime",
-            kind=NodeKind(cores=2.0, slots=slots, memory_mb=2048.0),
+            kinds=(NodeKind(cores=2.0, slots=slots, memory_mb=2048.0),),
             bounds=Bounds(1, 1),
             trigger_seconds=TRIGGER_SECONDS,
             kafka=servers,

@@ -62,7 +62,7 @@ def main() -> int:
             folder=Path(name) / "run",
             arguments=(broker.servers, "in", "out", str(ROUNDS)),
             mode="realtime",
-            kind=KIND,
+            kinds=(KIND,),
             bounds=Bounds(1, 2),
             kafka=broker.servers,
             trigger_seconds=5.0,

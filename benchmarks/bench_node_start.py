@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from rheostat.engines.spark.driver.session import spread_state
 from rheostat.engines.spark.driver.warm_executors import executor_settings, warmed
 from rheostat.model.configuration import NodeKind
-from rheostat.providers.local import LocalProvider
+from rheostat.services.local_cluster import LocalCluster
 
 USABLE_SECONDS, SLOWEST_RATIO = 15.0, 3.0
 REPETITIONS, BATCHES, SETTLING = 3, 10, 12
@@ -50,11 +50,11 @@ def until(condition: Callable[[], bool], seconds: float = 180.0) -> None:
 class Run:
     """One application on one node, to which a second one is added and taken away again."""
 
-    def __init__(self, provider: LocalProvider, warm: bool) -> None:
-        self.provider, self.warm = provider, warm
-        first = provider.add(KIND)
-        provider.wait(first.name)
-        builder = SparkSession.builder.master(provider.url)
+    def __init__(self, cluster: LocalCluster, warm: bool) -> None:
+        self.cluster, self.warm = cluster, warm
+        first = cluster.add(KIND)
+        cluster.wait(first.name)
+        builder = SparkSession.builder.master(cluster.url)
         for key, value in {**SETTINGS, **(executor_settings(warn=print) if warm else {})}.items():
             builder = builder.config(key, value)
         self.spark = builder.getOrCreate()
@@ -66,7 +66,7 @@ class Run:
         until(lambda: len(self.executors()) == 1)
         self.query = self.start()
         until(lambda: self.last() >= 2)
-        provider.limit(first.name)
+        cluster.limit(first.name)
         until(lambda: self.last() >= SETTLING)
 
     def start(self) -> StreamingQuery:
@@ -77,7 +77,7 @@ class Run:
         rows = source.option("numPartitions", 2).load().repartition(TASKS)
         counts = rows.withColumn("key", F.substring(hashed, 1, 2)).groupBy("key").count()
         writer = counts.writeStream.format("noop").outputMode("update").trigger(processingTime="2 seconds")
-        return writer.option("checkpointLocation", str(self.provider.folder / "checkpoint")).start()
+        return writer.option("checkpointLocation", str(self.cluster.folder / "checkpoint")).start()
 
     def request(self, total: int) -> None:
         self.scala.requestTotalExecutors(total, 0, self.jvm.PythonUtils.toScalaMap({}))
@@ -106,18 +106,18 @@ class Run:
         until(lambda: self.last() >= begin + BATCHES)
         decided, ordered = self.last(), time.monotonic()
         self.request(2)
-        node = self.provider.add(KIND)
-        self.provider.wait(node.name)
+        node = self.cluster.add(KIND)
+        self.cluster.wait(node.name)
         registered = time.monotonic()
         until(lambda: len(self.usable()) == 2)
-        self.provider.limit(node.name)
+        self.cluster.limit(node.name)
         usable, used = time.monotonic(), self.last()
         until(lambda: self.last() >= used + BATCHES)
         batches = self.seconds()
         before = statistics.median(batches[i] for i in range(decided - BATCHES + 1, decided + 1))
         slowest = max(batches[i] for i in batches if i > decided)  # those while the node boots, too
         self.request(1)
-        self.provider.remove(node.name)
+        self.cluster.remove(node.name)
         until(lambda: len(self.executors()) == 1)
         return {
             "worker": registered - ordered,
@@ -130,8 +130,8 @@ class Run:
 
 
 def one(warm: bool, out: Path) -> None:
-    with LocalProvider(warn=print) as provider:
-        run = Run(provider, warm)
+    with LocalCluster(warn=print) as cluster:
+        run = Run(cluster, warm)
         out.write_text(json.dumps([run.scale_out() for _ in range(REPETITIONS)]))
         run.query.stop()
         run.spark.stop()

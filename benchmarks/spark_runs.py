@@ -26,7 +26,7 @@ def running(script: str, *arguments: str, kind: NodeKind, nodes: int = 1) -> Ite
             policy_text="static",
             folder=Path(folder) / "run",
             arguments=arguments,
-            kind=kind,
+            kinds=(kind,),
             bounds=Bounds(nodes, nodes),
         )
         with start_run(order) as run:

@@ -14,10 +14,11 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from rheostat.providers.local import LocalProvider
 from rheostat.services import kafka_broker
+from rheostat.services.local_cluster import LocalCluster
 
 from .jvm import quicken
+from .scripted import daemons
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and nohup a closed terminal. So
 # would all that they start, if it were not handled here.
@@ -72,8 +73,8 @@ def _java(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[LocalProvider]:
-    with LocalProvider() as provider:
+def cluster() -> Iterator[LocalCluster]:
+    with LocalCluster() as provider:
         yield provider
 
 
@@ -81,3 +82,9 @@ def cluster() -> Iterator[LocalProvider]:
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kafka_broker.Broker]:
     with kafka_broker.running(tmp_path_factory.mktemp("kafka")) as started:
         yield started
+
+
+@pytest.fixture
+def scripted_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Masters and Workers that are scripts, for tests that need processes and no Spark."""
+    daemons.install(tmp_path, monkeypatch)

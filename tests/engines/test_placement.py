@@ -1,14 +1,11 @@
 from rheostat.engines.simulator.placement import Hosts, place
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Placement
-from rheostat.providers.simulated import SimulatedNode
+from rheostat.model.node import Node
 
 
-def nodes(*slots: int) -> list[SimulatedNode]:
-    return [
-        SimulatedNode(f"n{i + 1}", NodeKind(cores=count, slots=count), "local", 0.0, 0.0)
-        for i, count in enumerate(slots)
-    ]
+def nodes(*slots: int) -> list[Node]:
+    return [Node(f"n{i + 1}", NodeKind(cores=count, slots=count)) for i, count in enumerate(slots)]
 
 
 def count(hosts: Hosts, operator: str) -> int:

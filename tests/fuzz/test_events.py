@@ -88,7 +88,13 @@ class Replayed:
         overheads = [stage_overhead(batch, 3, 4) for batch in batches]
         self._overhead = next((seen for seen in overheads if seen is not None), 0.1)
         measured = operators(
-            CHAIN, CHAIN.names, window, STAGES, CURRENT.parallelism, {"0": "n1", "1": "n2"}, KIND
+            CHAIN,
+            CHAIN.names,
+            window,
+            STAGES,
+            CURRENT.parallelism,
+            {"0": "n1", "1": "n2"},
+            {"n1": KIND, "n2": KIND},
         )
         nodes = tuple(NodeMeasures(name, KIND.slots, KIND.cores, cpu=0.5) for name in ("n1", "n2", "n3"))
         return Observation(0.0, 12.0, measured, nodes, application("in", window, 2.0), tuple(told))

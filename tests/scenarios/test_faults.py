@@ -12,7 +12,7 @@ import pytest
 from rheostat.engines.spark.engine import SparkEngine
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
-from tests.scripted.world import KIND, World, application, change, live
+from tests.scripted.world import KIND, World, application, change, live, names
 
 STEPS = {
     "out": ("nodes", "executors", "parallelism", "batch", "end"),
@@ -61,12 +61,12 @@ def check_runs_as_told(engine: SparkEngine, world: World, nodes_are_ours: bool =
     told, batches = engine.configuration, len(world.committed)
     live(engine, 5)
     assert engine.configuration == told
-    assert len(engine.machines.names()) == told.nodes
+    assert len(names(engine)) == told.nodes
     assert len(world.ready()) == world.wanted == told.executors
     assert world.parallelism == told.parallelism
     assert len(world.committed) > batches + 2
     if nodes_are_ours:
-        assert world.alive() == list(engine.machines.names())
+        assert world.alive() == list(names(engine))
         assert all(world.nodes[name].settled for name in world.alive())
 
 
@@ -106,7 +106,7 @@ def test_after_a_fault_at_any_step_the_application_is_what_was_decided_and_can_b
 ) -> None:
     world = World(tmp_path, mode=mode, kind=setting.kind, owned=setting.owned)
     for _ in range(0 if setting.owned else 3):
-        world.add_node()
+        world.add_node(world.kind)
     before, after = SIZES[kind]
     engine = application(world, nodes=before, key=2 * before, watched=setting.watched)
     wished = {"total": 3} if kind == "rescale" else {"key": 2 * after}
@@ -157,7 +157,7 @@ def test_a_node_that_was_to_stay_and_ends_before_another_leaves_is_stayed_for(tm
     engine = application(world, nodes=2, key=4)
     strike_at(engine, "release", lambda: world.kill_node(0))
     engine.apply(change(engine, nodes=1, key=2))
-    assert engine.machines.names() == ("n2",)
+    assert names(engine) == ("n2",)
     assert "remove n2" not in world.asked
 
 

@@ -1,5 +1,6 @@
 """What is lost between two changes comes back, on a scripted world."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from threading import Event
@@ -11,7 +12,7 @@ from rheostat.engines.spark.actuate.healer import BARE_SECONDS
 from rheostat.engines.spark.driver_process import DriverLostError
 from rheostat.engines.spark.engine import SparkEngine
 from rheostat.model.errors import RheostatError, UserError
-from tests.scripted.world import Driver, World, application, change, live
+from tests.scripted.world import Driver, World, application, change, live, names
 
 from .test_faults import check_runs_as_told
 
@@ -29,7 +30,7 @@ def test_a_node_that_ends_by_itself_is_replaced_and_both_are_told(tmp_path: Path
     told = events(engine, 30)
     assert "node n2 ended by itself" in told
     assert "n3 replaced what was lost, with its executors after 8.2 s" in told
-    assert engine.machines.names() == ("n1", "n3")
+    assert names(engine) == ("n1", "n3")
     check_runs_as_told(engine, world)
 
 
@@ -71,7 +72,7 @@ def test_a_frozen_node_that_its_master_gave_up_is_ended_and_replaced(tmp_path: P
         world._lose(executor, "heartbeat timed out")
     told = events(engine, BARE_SECONDS + 20)
     assert f"node n2 was given up by the Master for {BARE_SECONDS:g} s: ended" in told
-    assert engine.machines.names() == ("n1", "n3")
+    assert names(engine) == ("n1", "n3")
     check_runs_as_told(engine, world)
 
 
@@ -83,7 +84,7 @@ def test_a_frozen_node_that_comes_back_in_time_stays(tmp_path: Path) -> None:
         world._lose(executor, "heartbeat timed out")
     told = events(engine, BARE_SECONDS + 20)
     assert not any("given up" in text for text in told)
-    assert engine.machines.names() == ("n1", "n2")
+    assert names(engine) == ("n1", "n2")
     check_runs_as_told(engine, world)
 
 
@@ -93,7 +94,7 @@ def test_a_node_without_executors_that_its_master_still_has_gets_them_asked_for_
     world.kill_executor()
     world.wanted = 0  # the request was lost with the executor
     live(engine, BARE_SECONDS + 10)
-    assert engine.machines.names() == ("n1",)
+    assert names(engine) == ("n1",)
     check_runs_as_told(engine, world)
 
 
@@ -102,21 +103,20 @@ def test_a_node_that_ends_while_state_is_rewritten_is_replaced_meanwhile(
 ) -> None:
     world = World(tmp_path)
     engine = application(world)
-    replaced, add = Event(), engine.machines.add
+    replaced, wait = Event(), engine.provider.wait
 
-    def added(count: int) -> tuple[str, ...]:
-        names = add(count)
+    def waited(ordered: Sequence[str]) -> None:
+        wait(ordered)
         replaced.set()
-        return names
 
     def rewrite() -> None:
         world.kill_node()
         assert replaced.wait(60), "without an executor a rewrite waits for ever"
 
-    monkeypatch.setattr(engine.machines, "add", added)
+    monkeypatch.setattr(engine.provider, "wait", waited)
     world.on_rescale = rewrite
     outcome = engine.apply(change(engine, total=3))
-    assert (outcome.status.value, engine.machines.names()) == ("applied", ("n2",))
+    assert (outcome.status.value, names(engine)) == ("applied", ("n2",))
     assert "n1 ended by itself, n2 came for it" in events(engine, 0.5)
     live(engine, 10)
     check_runs_as_told(engine, world)
@@ -151,12 +151,12 @@ def test_a_driver_and_a_node_that_die_together_come_back_as_soon_as_there_is_a_n
 def test_a_driver_on_a_cluster_of_others_waits_for_a_worker_that_died_with_it(tmp_path: Path) -> None:
     world = World(tmp_path, mode="realtime", owned=False)
     for _ in range(2):
-        world.add_node()
+        world.add_node(world.kind)
     engine = application(world, nodes=2, key=4)
     world.kill_node()
     world.kill_driver()
     live(engine, 300)
-    world.add_node()  # whoever runs the cluster brings one
+    world.add_node(world.kind)  # whoever runs the cluster brings one
     live(engine, 30)
     check_runs_as_told(engine, world, nodes_are_ours=False)
     assert world.deaths == []
@@ -212,11 +212,11 @@ def test_a_master_that_does_not_answer_ends_no_node(tmp_path: Path, monkeypatch:
     def dropped(_name: str) -> bool:
         raise OSError("the Master does not answer")
 
-    monkeypatch.setattr(engine.machines, "dropped", dropped)
+    monkeypatch.setattr(engine.provider, "abandoned", dropped)
     world.starts_executors = False
     world.kill_executor()
     live(engine, 4 * BARE_SECONDS)
-    assert engine.machines.names() == ("n1", "n2")
+    assert names(engine) == ("n1", "n2")
 
 
 def test_a_driver_that_said_why_it_ends_is_believed_before_its_spark_has_ended(
@@ -242,7 +242,7 @@ def test_a_driver_that_said_why_it_ends_is_believed_before_its_spark_has_ended(
 def test_on_a_cluster_of_others_executors_that_nobody_asked_for_are_given_back(tmp_path: Path) -> None:
     world = World(tmp_path, owned=False)
     for _ in range(3):
-        world.add_node()
+        world.add_node(world.kind)
     engine = application(world, nodes=1)
     live(engine, 30)
     assert (world.wanted, len(world.ready()), engine.configuration.nodes) == (1, 1, 1)
@@ -256,11 +256,11 @@ def test_on_a_cluster_of_others_executors_that_nobody_asked_for_are_given_back(t
 def test_on_a_cluster_of_others_no_node_is_replaced(tmp_path: Path) -> None:
     world = World(tmp_path, owned=False)
     for _ in range(2):
-        world.add_node()
+        world.add_node(world.kind)
     engine = application(world, nodes=2)
     world.kill_node()
     live(engine, 60)
     assert (engine.configuration.nodes, world.alive()) == (1, ["n1"])
-    world.add_node()  # whoever runs the cluster brings one
+    world.add_node(world.kind)  # whoever runs the cluster brings one
     live(engine, 10)
     assert (engine.configuration.nodes, len(world.ready())) == (2, 2)

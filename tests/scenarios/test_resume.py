@@ -16,6 +16,7 @@ from rheostat.policies.base import Info, Memory, Policy, Situation, wish
 from rheostat.run.composition import Running, take_control
 from rheostat.run.heartbeat import Heartbeat
 from rheostat.run.order import Order
+from rheostat.run.site import start_nodes
 from tests.scripted.world import Clock, Driver, Nodes, World, live
 
 from .test_faults import STEPS, check_runs_as_told, strike_at
@@ -43,23 +44,31 @@ class Wishes(Policy):
 def controller(world: World, policy: Wishes, resume: bool = False) -> Running:
     """Take control of a world as `rheostat run` does; on nodes of its own it starts everything anew."""
     order = Order(
-        "app", Path("app.py"), policy, "wishes", world.folder, mode=world.mode, kind=world.kind,
+        "app", Path("app.py"), policy, "wishes", world.folder, mode=world.mode, kinds=(world.kind,),
         bounds=Bounds(1, 3), resume=resume,
     )  # fmt: skip
     journal = Journal(world.folder / "journal.sqlite")
-    last, machines = journal.last(), Nodes(world)
-    spec = Spec("app", "app.py", Nodes.url, str(world.folder), str(world.folder / "s"), "c", mode=world.mode)
+    last, provider = journal.last(), Nodes(world)
+    spec = Spec(
+        "app",
+        "app.py",
+        "spark://scripted:7077",
+        str(world.folder),
+        str(world.folder / "s"),
+        "c",
+        mode=world.mode,
+    )
 
     def start(new: Spec) -> DriverProcess:
         return cast(DriverProcess, Driver(world, new))
 
-    machines.add(last.outcome.configuration.nodes if last else 1)
+    start_nodes(provider, last.outcome.configuration.nodes if last else 1, last)
     link = (
         cast(DriverProcess, Driver(world, spec))
         if not world.drivers
         else cast(DriverProcess, Attached(world, spec))
     )
-    return take_control(order, journal, Clock(world), 0.0, machines, link, start, Heartbeat())
+    return take_control(order, journal, Clock(world), 0.0, provider, link, start, Heartbeat())
 
 
 class Attached(Driver):
@@ -99,7 +108,7 @@ def test_a_controller_killed_at_any_step_is_resumed_and_finishes_the_change(
 ) -> None:
     world = World(tmp_path, mode=mode, owned=owned, state=1 if mode == "realtime" else 2)
     for _ in range(0 if owned else 3):
-        world.add_node()
+        world.add_node(world.kind)
     before, after = WISHED[kind]
     policy = Wishes(wanted=dict(before))
     run = controller(world, policy)

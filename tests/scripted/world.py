@@ -1,12 +1,12 @@
 """A scripted cluster and Spark application in virtual time, for the order of steps and for faults.
 
 `World` holds the truth: nodes, executors, one query whose batches follow each other. `Clock`, `Nodes` and
-`Driver` are its faces: the controller's clock, its machines and its driver process. A test hurts the world
+`Driver` are its faces: the controller's clock, its nodes and its driver process. A test hurts the world
 and looks at what the real engine, actuator and healer do about it. Nothing sleeps, so a minute takes
 milliseconds. Whatever the controller asks for is in `World.asked`, in order.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,9 +19,10 @@ from rheostat.engines.spark.spec import Spec
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Plan
 from rheostat.model.errors import RheostatError, UserError
-from rheostat.services.usage import Usage
+from rheostat.model.node import REGION, Node, Usage, choose_region
 
 KIND = NodeKind(cores=1.0, slots=4, memory_mb=1024.0)
+MASTER = "spark://scripted:7077"
 CHAIN = ("in", "key", "total")  # a source, a stateless operator and one that keeps state
 STEP_SECONDS = 0.1
 TICK_SECONDS = 0.5
@@ -29,10 +30,12 @@ ROWS = 100  # of one batch
 
 
 @dataclass
-class Node:
-    """A machine; one that is frozen keeps its executors, but they do nothing."""
+class Machine:
+    """A node; one that is frozen keeps its executors, but they do nothing."""
 
     name: str
+    kind: NodeKind
+    ready_at: float
     alive: bool = True
     frozen_until: float = 0.0
     settled: bool = False
@@ -55,6 +58,7 @@ class World:
     folder: Path
     mode: str = "microbatch"
     kind: NodeKind = KIND
+    more_kinds: tuple[NodeKind, ...] = ()
     node_seconds: float = 5.0  # until an ordered node is up
     executor_seconds: float = 3.0
     batch_seconds: float = 1.0
@@ -62,7 +66,7 @@ class World:
     owned: bool = True  # whether the nodes are the controller's to start and end
 
     now: float = 0.0
-    nodes: dict[str, Node] = field(default_factory=dict)
+    nodes: dict[str, Machine] = field(default_factory=dict)
     executors: dict[str, Executor] = field(default_factory=dict)
     wanted: int = 0  # executors that the application asks its Master for
     asked: list[str] = field(default_factory=list)
@@ -102,7 +106,7 @@ class World:
             return
         for node in self.nodes.values():
             here = sum(executor.node == node.name for executor in self.executors.values())
-            for _ in range(self.kind.executors - here if self._awake(node) else 0):
+            for _ in range(node.kind.executors - here if self._awake(node) else 0):
                 if len([e for e in self.executors.values() if not e.leaving]) >= self.wanted:
                     return
                 new = Executor(str(self._ids), node.name, self.now + self.executor_seconds)
@@ -170,13 +174,13 @@ class World:
     def _up(self, node: str) -> bool:
         return node in self.nodes and self.nodes[node].alive
 
-    def _awake(self, node: Node) -> bool:
-        return node.alive and node.frozen_until <= self.now
+    def _awake(self, node: Machine) -> bool:
+        return node.alive and node.frozen_until <= self.now and node.ready_at < self.now
 
-    def add_node(self) -> str:
+    def add_node(self, kind: NodeKind, seconds: float = 0.0) -> str:
         self._names += 1
         name = f"n{self._names}"
-        self.nodes[name] = Node(name)
+        self.nodes[name] = Machine(name, kind, self.now + seconds)
         return name
 
     # -- faults -------------------------------------------------------------------------------------------
@@ -231,54 +235,67 @@ class Clock:
 
 
 class Nodes:
-    """The world's machines as the engine sees them."""
+    """The world's nodes as a provider of the engine's."""
 
-    url, allocated, limited = "spark://scripted:7077", False, True
+    decides, limited = False, True
+    regions: tuple[str, ...] = (REGION,)
 
     def __init__(self, world: World) -> None:
-        self.world, self.kind, self.losses = world, world.kind, 0
-        self.scratch: Path | None = world.folder if world.owned else None
+        self.world, self.kinds, self.owned, self.losses = (
+            world,
+            (world.kind, *world.more_kinds),
+            world.owned,
+            0,
+        )
 
-    def names(self) -> tuple[str, ...]:
-        if self.world.owned:
-            return tuple(self.world.nodes)
+    def nodes(self) -> tuple[Node, ...]:
         hosts = {executor.node for executor in self.world.executors.values()}
-        return tuple(name for name in self.world.nodes if name in hosts)
+        return tuple(
+            Node(name, machine.kind, REGION, machine.ready_at)
+            for name, machine in self.world.nodes.items()
+            if self.owned or name in hosts
+        )
 
-    def add(self, count: int) -> tuple[str, ...]:
-        if not self.world.owned or count <= 0:
-            return ()
-        if self.world.refuses_nodes:
-            raise RheostatError(self.world.refuses_nodes)
-        self.world.sleep(self.world.node_seconds)
-        added = tuple(self.world.add_node() for _ in range(count))
-        self.world.asked.append(f"nodes {', '.join(added)}")
-        return added
+    def order(self, kind: NodeKind, region: str) -> Node:
+        if self.world.refuses_nodes or not self.owned:
+            raise RheostatError(self.world.refuses_nodes or "the nodes are not ours to order")
+        place = choose_region(region, self.regions)
+        name = self.world.add_node(kind, self.world.node_seconds)
+        return Node(name, kind, place, self.world.nodes[name].ready_at)
+
+    def wait(self, names: Sequence[str]) -> None:
+        self.world.sleep(
+            max([self.world.nodes[name].ready_at for name in names], default=0.0) - self.world.now
+        )
+        if names:
+            self.world.asked.append(f"nodes {', '.join(names)}")
 
     def settle(self, name: str) -> None:
         self.world.nodes[name].settled = True
 
-    def remove(self, name: str) -> None:
+    def release(self, name: str) -> None:
+        if self.owned and name not in self.world.nodes:
+            raise RheostatError(f"there is no node {name!r}")
         self.world.asked.append(f"remove {name}")
         hosted = [executor.id for executor in self.world.executors.values() if executor.node == name]
         assert not hosted or not self.world.nodes[name].alive or self.world.nodes[name].frozen_until, hosted
-        if self.world.owned:
+        if self.owned:
             del self.world.nodes[name]
-
-    def of(self, executor: Mapping[str, object]) -> str:
-        return str(executor["host"])
 
     def usage(self, name: str) -> Usage | None:
         return None
 
-    def check(self, executors: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
-        lost = tuple(node.name for node in self.world.nodes.values() if not node.alive)
+    def node_of(self, host: str, page: str) -> str:
+        return host
+
+    def refresh(self, hosts: Collection[str]) -> tuple[str, ...]:
+        lost = tuple(machine.name for machine in self.world.nodes.values() if not machine.alive)
         for name in lost:
             del self.world.nodes[name]
         self.losses += len(lost)
-        return lost if self.world.owned else ()
+        return lost if self.owned else ()
 
-    def dropped(self, name: str) -> bool:
+    def abandoned(self, name: str) -> bool:
         return self.world.nodes[name].frozen_until > self.world.now
 
 
@@ -289,11 +306,11 @@ class Driver:
 
     def __init__(self, world: World, spec: Spec) -> None:
         self.world, self.spec = world, spec
-        if spec.scratch != world.folder:  # the engine made it for a socket, which nobody opens
-            spec.scratch.rmdir()
         assert not world.drivers, "two drivers at once"
         world.drivers += 1
-        world.wanted = world.wanted or len(world.nodes) * world.kind.executors  # Spark begins on all Workers
+        world.wanted = world.wanted or sum(
+            node.kind.executors for node in world.nodes.values()
+        )  # on all Workers
         self.hangs = False
 
     @property
@@ -399,15 +416,23 @@ def application(
     world: World, nodes: int = 1, key: int = 2, began: bool = True, watched: bool = False
 ) -> SparkEngine:
     """The real engine over a world, with its application running, perhaps watched by somebody who polls."""
-    spec = Spec("app", "app.py", Nodes.url, str(world.folder), str(world.folder / "s"), "c", mode=world.mode)
+    spec = Spec(
+        "app",
+        "app.py",
+        "spark://scripted:7077",
+        str(world.folder),
+        str(world.folder / "s"),
+        "c",
+        mode=world.mode,
+    )
 
     def start(new: Spec) -> DriverProcess:
         return cast(DriverProcess, Driver(world, new))
 
-    machines, clock = Nodes(world), Clock(world)
+    provider, clock = Nodes(world), Clock(world)
     if world.owned:
-        machines.add(nodes)
-    engine = SparkEngine(start(spec), machines, clock, 0.0, start, world.sleep)
+        provider.wait([provider.order(world.kind, REGION).name for _ in range(nodes)])
+    engine = SparkEngine(start(spec), provider, clock, 0.0, start, world.sleep)
     if began:
         state = 1 if world.mode == "realtime" else world.state
         world.state = state
@@ -419,6 +444,11 @@ def application(
     if watched:
         clock.on_tick = engine.poll
     return engine
+
+
+def names(engine: SparkEngine) -> tuple[str, ...]:
+    """The nodes that an engine has, oldest first."""
+    return tuple(node.name for node in engine.provider.nodes())
 
 
 def live(engine: SparkEngine, seconds: float) -> None:

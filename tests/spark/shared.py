@@ -10,7 +10,7 @@ from pathlib import Path
 from rheostat.engines.spark.engine import SparkEngine
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Plan, Status
-from rheostat.providers.local import LocalProvider
+from rheostat.services.local_cluster import LocalCluster
 
 from .support import application, observe_batches
 
@@ -39,7 +39,7 @@ class Shared:
         return self.engine
 
 
-def chain(cluster: LocalProvider, folder: Path, mode: str) -> Iterator[Shared]:
+def chain(cluster: LocalCluster, folder: Path, mode: str) -> Iterator[Shared]:
     """The chain of the Engine's contract."""
     start = {"in": 1, "work": 1, "out": 1}
     arguments = (str(CHAIN_LOAD), mode)

@@ -11,7 +11,6 @@ from rheostat.control.clock import SystemClock
 from rheostat.engines.spark.driver.warm_executors import BUDGET
 from rheostat.engines.spark.driver_process import DriverProcess
 from rheostat.engines.spark.engine import SparkEngine
-from rheostat.engines.spark.machines import LocalMachines
 from rheostat.engines.spark.modes import LEAST_SETTING
 from rheostat.engines.spark.observe.batches import Batch
 from rheostat.engines.spark.spec import Spec
@@ -20,6 +19,7 @@ from rheostat.model.decision import Plan
 from rheostat.model.observation import Observation
 from rheostat.providers.local import LocalProvider
 from rheostat.services.kafka_broker import connector_jars
+from rheostat.services.local_cluster import LocalCluster
 from tests import jvm
 
 APPS = Path(__file__).parent / "apps"
@@ -29,7 +29,7 @@ REALTIME_SECONDS = 3.0  # between two checkpoints in Real-Time Mode, where Spark
 
 @contextmanager
 def application(
-    cluster: LocalProvider,
+    cluster: LocalCluster,
     folder: Path,
     script: str,
     *arguments: str,
@@ -41,23 +41,24 @@ def application(
     settings: Mapping[str, str] = {},
 ) -> Iterator[SparkEngine]:
     """One application with its own nodes on the shared Master."""
-    machines = LocalMachines(cluster, kind)
+    provider = LocalProvider(cluster, (kind,))
     began_at = time.time()
     clock = SystemClock(began_at)
     links: list[DriverProcess] = []
 
     def start(spec: Spec) -> DriverProcess:
+        spec = replace(spec, socket=DriverProcess.socket_path())
         links.append(DriverProcess.start(spec, cluster.keep_session))
         return links[-1]
 
     try:
-        machines.add(nodes)
+        provider.wait([provider.order(kind).name for _ in range(nodes)])
         spec = Spec(
             name=script,
             script=str(APPS / f"{script}.py"),
             master=cluster.url,
             folder=str(folder),
-            socket=DriverProcess.socket_path(),
+            socket="",
             checkpoint=str(folder / "checkpoint"),
             mode=mode,
             arguments=arguments,
@@ -73,14 +74,19 @@ def application(
                 **settings,
             },
         )
-        engine = SparkEngine(start(spec), machines, clock, began_at, start)
+        engine = SparkEngine(start(spec), provider, clock, began_at, start)
         engine.begin(Configuration(dict(parallelism), nodes * kind.executors, nodes))
         yield engine
     finally:
         for link in links[-1:]:
             link.stop()
-        for name in machines.names():
-            machines.remove(name)
+        for node in provider.nodes():
+            provider.release(node.name)
+
+
+def names(engine: SparkEngine) -> tuple[str, ...]:
+    """The nodes that an engine has, oldest first."""
+    return tuple(node.name for node in engine.provider.nodes())
 
 
 def plan(engine: SparkEngine, nodes: int | None = None, **parallelism: int) -> Plan:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from rheostat.model.configuration import NodeKind
-from rheostat.providers.local import LocalProvider
 from rheostat.services.cleanup_process import members
+from rheostat.services.local_cluster import LocalCluster
 from tests.cli.commands import refused
 
 from .controllers import Controller, controller
@@ -52,7 +52,7 @@ def test_a_master_that_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.C
     assert not folder.exists()
 
 
-def test_a_port_that_is_taken_is_one_line(cluster: LocalProvider, tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_one_line(cluster: LocalCluster, tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -70,7 +70,7 @@ def test_a_port_that_is_taken_is_one_line(cluster: LocalProvider, tmp_path: Path
 
 
 @pytest.fixture(scope="module")
-def foreign(cluster: LocalProvider) -> Iterator[LocalProvider]:
+def foreign(cluster: LocalCluster) -> Iterator[LocalCluster]:
     """A Worker that is not the controller's."""
     name = cluster.add(KIND).name
     cluster.wait(name)
@@ -79,7 +79,7 @@ def foreign(cluster: LocalProvider) -> Iterator[LocalProvider]:
 
 
 def test_a_checkpoint_of_another_topology_is_refused_and_left_alone(
-    foreign: LocalProvider, tmp_path: Path
+    foreign: LocalCluster, tmp_path: Path
 ) -> None:
     checkpoint = tmp_path / "checkpoint"
     checkpoint.mkdir()
@@ -94,7 +94,7 @@ def test_a_checkpoint_of_another_topology_is_refused_and_left_alone(
     assert json.loads((checkpoint / "rheostat.json").read_text()) == owner
 
 
-def test_a_query_that_never_runs_ends_the_run_with_one_line(foreign: LocalProvider, tmp_path: Path) -> None:
+def test_a_query_that_never_runs_ends_the_run_with_one_line(foreign: LocalCluster, tmp_path: Path) -> None:
     (tmp_path / "trap").touch()
     with controller(tmp_path, "plain", str(tmp_path), "20", options=f"--master {foreign.url}") as run:
         assert run.start().end() == 1
@@ -148,7 +148,7 @@ def disk(folder: Path, megabytes: int) -> Iterator[Disk]:
         made.close()
 
 
-def test_full_disks_are_told_and_survived(foreign: LocalProvider, tmp_path: Path) -> None:
+def test_full_disks_are_told_and_survived(foreign: LocalCluster, tmp_path: Path) -> None:
     arguments = ("50", "microbatch", "count", str(tmp_path / "totals"))
     with disk(tmp_path / "run", 32) as journals, disk(tmp_path / "state", 64) as checkpoints:
         options = f"--master {foreign.url} --nodes 1 --checkpoint {checkpoints.folder}/checkpoint"

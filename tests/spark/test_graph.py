@@ -13,8 +13,8 @@ import pytest
 from rheostat.engines.spark.engine import SparkEngine
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
-from rheostat.providers.local import LocalProvider
 from rheostat.services import kafka_broker
+from rheostat.services.local_cluster import LocalCluster
 from tests.spark.controllers import eventually
 from tests.spark.support import application, plan
 
@@ -70,7 +70,7 @@ def expected(shape: str) -> Counter[tuple[int, str]]:
 
 
 def graph(
-    cluster: LocalProvider,
+    cluster: LocalCluster,
     broker: kafka_broker.Broker,
     folder: Path,
     shape: str,
@@ -110,7 +110,7 @@ def guarded_broker(tmp_path: Path) -> Iterator[kafka_broker.Broker]:
 
 @pytest.mark.parametrize("shape", ["diamond", pytest.param("star", marks=pytest.mark.long)])
 def test_every_row_takes_every_path_once_while_it_is_rebalanced_stopped_and_resumed(
-    shape: str, cluster: LocalProvider, broker: kafka_broker.Broker, tmp_path: Path
+    shape: str, cluster: LocalCluster, broker: kafka_broker.Broker, tmp_path: Path
 ) -> None:
     results = tmp_path / "results"
     with graph(cluster, broker, tmp_path, shape) as engine:
@@ -125,7 +125,7 @@ def test_every_row_takes_every_path_once_while_it_is_rebalanced_stopped_and_resu
 
 
 def test_an_operator_that_fails_does_not_stop_the_others_also_where_kafka_asks_for_a_password(
-    cluster: LocalProvider, guarded_broker: kafka_broker.Broker, tmp_path: Path
+    cluster: LocalCluster, guarded_broker: kafka_broker.Broker, tmp_path: Path
 ) -> None:
     told: list[str] = []
     with graph(cluster, guarded_broker, tmp_path, "broken", SASL) as engine:
@@ -139,7 +139,7 @@ def test_an_operator_that_fails_does_not_stop_the_others_also_where_kafka_asks_f
 
 @pytest.mark.long
 def test_topology_10_hands_every_row_on_to_one_child(
-    cluster: LocalProvider, broker: kafka_broker.Broker, tmp_path: Path
+    cluster: LocalCluster, broker: kafka_broker.Broker, tmp_path: Path
 ) -> None:
     results = tmp_path / "results"
     with graph(cluster, broker, tmp_path, "topology10") as engine:

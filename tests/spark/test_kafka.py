@@ -13,9 +13,9 @@ from rheostat.engines.spark.engine import SparkEngine
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
 from rheostat.model.observation import Observation
-from rheostat.providers.local import LocalProvider
 from rheostat.services import kafka_broker
 from rheostat.services.kafka_producer import Rows, Schedule, Sender
+from rheostat.services.local_cluster import LocalCluster
 from rheostat.workloads import parse_curve
 from tests.spark.controllers import eventually
 from tests.spark.support import application, plan
@@ -49,7 +49,7 @@ def silent_window(engine: SparkEngine) -> Observation | None:
 
 @pytest.mark.parametrize("mode", ["microbatch", "realtime"])
 def test_every_row_goes_from_topic_to_topic_once_while_it_is_scaled(
-    mode: str, cluster: LocalProvider, broker: kafka_broker.Broker, tmp_path: Path
+    mode: str, cluster: LocalCluster, broker: kafka_broker.Broker, tmp_path: Path
 ) -> None:
     names = f"in-{mode}", f"out-{mode}"
     for name in names:

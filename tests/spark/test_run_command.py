@@ -9,7 +9,7 @@ import pytest
 
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
-from rheostat.providers.local import LocalProvider
+from rheostat.services.local_cluster import LocalCluster
 from tests.cli.commands import refused
 
 from .controllers import Controller, controller, eventually
@@ -22,7 +22,7 @@ KIND = NodeKind(cores=1.0, slots=2, memory_mb=1024.0)
 
 
 @pytest.fixture
-def foreign(cluster: LocalProvider) -> Iterator[LocalProvider]:
+def foreign(cluster: LocalCluster) -> Iterator[LocalCluster]:
     """Two Workers that are not the controller's."""
     names = [cluster.add(KIND).name for _ in range(2)]
     for name in names:
@@ -33,7 +33,7 @@ def foreign(cluster: LocalProvider) -> Iterator[LocalProvider]:
 
 
 def test_a_driver_on_a_cluster_outlives_its_controller_and_the_next_one_takes_it_over(
-    foreign: LocalProvider, tmp_path: Path
+    foreign: LocalCluster, tmp_path: Path
 ) -> None:
     arguments = ("50", "microbatch", "count", str(tmp_path / "totals"))
     options = f"--master {foreign.url} --nodes 1:2 --trigger 2"
@@ -78,7 +78,7 @@ def _commits(run: Controller) -> int:
 
 
 def test_of_two_queries_the_first_is_scaled_and_an_event_says_so(
-    cluster: LocalProvider, tmp_path: Path
+    cluster: LocalCluster, tmp_path: Path
 ) -> None:
     with application(cluster, tmp_path, "plain_two", str(tmp_path), parallelism={}) as engine:
         assert list(engine.topology.names) == ["1-scan", "2-project"]
@@ -94,7 +94,7 @@ def test_of_two_queries_the_first_is_scaled_and_an_event_says_so(
 
 
 def test_a_script_of_which_no_stage_can_change_gets_nodes_on_which_more_of_its_tasks_run(
-    cluster: LocalProvider, tmp_path: Path
+    cluster: LocalCluster, tmp_path: Path
 ) -> None:
     with application(cluster, tmp_path, "plain", str(tmp_path), "50", "0", parallelism={}) as engine:
         assert engine.configuration.parallelism == {"1-scan": 1, "2-aggregate": 2}  # of three, in two slots
@@ -120,7 +120,7 @@ def test_a_script_of_which_no_stage_can_change_gets_nodes_on_which_more_of_its_t
     ],
 )
 def test_a_script_with_a_mistake_is_one_line(
-    cluster: LocalProvider, tmp_path: Path, which: str, told: str
+    cluster: LocalCluster, tmp_path: Path, which: str, told: str
 ) -> None:
     with controller(tmp_path, "plain_wrong", which, options=f"--master {cluster.url}") as run:
         assert told in run.refused()

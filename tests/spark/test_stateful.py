@@ -7,7 +7,7 @@ import pytest
 from rheostat.engines.spark.spec import SPREAD_STATE
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
-from rheostat.providers.local import LocalProvider
+from rheostat.services.local_cluster import LocalCluster
 
 from .shared import TOTALS_KIND
 from .state import change_nodes, executors_with_state, tasks_per_executor
@@ -16,7 +16,7 @@ from .support import KEYS, application, check_totals, observe_batches, plan
 PARALLELISM = {"in": 1, "key": 2, "total": 4}
 
 
-def test_a_deduplication_in_real_time_mode_is_rescaled(cluster: LocalProvider, tmp_path: Path) -> None:
+def test_a_deduplication_in_real_time_mode_is_rescaled(cluster: LocalCluster, tmp_path: Path) -> None:
     start = {"in": 1, "key": 1, "total": 1}
     kind = NodeKind(cores=1.0, slots=4, memory_mb=1024.0)
     arguments = ("100", "realtime", "distinct")
@@ -34,7 +34,7 @@ def test_a_deduplication_in_real_time_mode_is_rescaled(cluster: LocalProvider, t
 
 @pytest.mark.long
 def test_state_spreads_over_nodes_before_it_spreads_over_the_executors_of_a_node(
-    cluster: LocalProvider, tmp_path: Path
+    cluster: LocalCluster, tmp_path: Path
 ) -> None:
     two = NodeKind(cores=1.0, slots=4, executors=2, memory_mb=1600.0)
     parallelism = {**PARALLELISM, "total": 2}  # one on each executor: of executors alone, nobody has too much
@@ -50,7 +50,7 @@ def test_state_spreads_over_nodes_before_it_spreads_over_the_executors_of_a_node
 
 
 @pytest.mark.long
-def test_state_stays_where_a_user_wants_it_to(cluster: LocalProvider, tmp_path: Path) -> None:
+def test_state_stays_where_a_user_wants_it_to(cluster: LocalCluster, tmp_path: Path) -> None:
     arguments = ("200", "microbatch", "count", str(tmp_path / "totals"))
     off = {SPREAD_STATE: "false"}
     with application(

@@ -9,16 +9,16 @@ import pytest
 
 from rheostat.engines.spark.driver.warm_executors import LIMIT, executor_settings
 from rheostat.model.decision import Status
-from rheostat.providers.local import LocalProvider
+from rheostat.services.local_cluster import LocalCluster
 
 from .controllers import eventually
-from .support import application, observe_batches, plan
+from .support import application, names, observe_batches, plan
 
 APP = """
 import json, os, time
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from rheostat.providers.local import LocalProvider
+from rheostat.services.local_cluster import LocalCluster
 from rheostat.engines.spark.driver.boundary import stop_between_batches
 from rheostat.engines.spark.driver.warm_executors import BUDGET, LIMIT, executor_settings, warmed
 from rheostat.model.configuration import NodeKind
@@ -49,7 +49,7 @@ def start(spark, provider, name):
     return query.format("memory").queryName(name).trigger(processingTime="1 second").option(
         "checkpointLocation", str(provider.folder / name)).start()
 
-with LocalProvider() as provider:
+with LocalCluster() as provider:
     first = provider.add(KIND)
     provider.wait(first.name)
     builder = SparkSession.builder.master(provider.url)
@@ -95,11 +95,11 @@ with LocalProvider() as provider:
 SMALL = """
 import sys
 from pyspark.sql import SparkSession
-from rheostat.providers.local import LocalProvider
+from rheostat.services.local_cluster import LocalCluster
 from rheostat.engines.spark.driver.warm_executors import BUDGET, executor_settings
 from rheostat.model.configuration import NodeKind
 
-with LocalProvider() as provider:
+with LocalCluster() as provider:
     node = provider.add(NodeKind(slots=2, memory_mb=1024))
     provider.wait(node.name)
     builder = SparkSession.builder.master(provider.url).config("spark.driver.host", "127.0.0.1")
@@ -137,7 +137,7 @@ def test_a_new_executor_runs_every_stage_before_its_first_task_and_the_counts_st
 
 @pytest.mark.long
 def test_an_executor_that_is_late_leaves_the_rest_of_its_rehearsal_out(
-    cluster: LocalProvider, tmp_path: Path
+    cluster: LocalCluster, tmp_path: Path
 ) -> None:
     start = {"in": 1, "key": 2, "total": 2}
     arguments = ("50", "microbatch", "count", str(tmp_path / "totals"))
@@ -147,7 +147,7 @@ def test_an_executor_that_is_late_leaves_the_rest_of_its_rehearsal_out(
         observe_batches(engine, 1)
         outcome = engine.apply(plan(engine, nodes=2))
         assert outcome.status is Status.APPLIED, outcome.reason
-        node = engine.machines.names()[1]
+        node = names(engine)[1]
         (path,) = cluster.folder.glob(f"{node}/*/*/stderr")
         eventually(lambda: "rehearsal took" in path.read_text(), "its last words")
         log = path.read_text()
@@ -157,7 +157,7 @@ def test_an_executor_that_is_late_leaves_the_rest_of_its_rehearsal_out(
 
 
 def test_an_executor_that_a_rehearsal_broke_is_replaced_by_a_cold_one_and_the_journal_says_why(
-    cluster: LocalProvider, tmp_path: Path
+    cluster: LocalCluster, tmp_path: Path
 ) -> None:
     start = {"in": 1, "work": 1}
     with application(cluster, tmp_path, "unrehearsable", parallelism=start) as engine:

@@ -116,7 +116,7 @@ def capacity_of(setup: Setup, cores: float, seconds: float, advance: Callable[[f
             policy_text="static",
             folder=Path(folder) / "run",
             arguments=("--flood", str(_batch_rows(cores)), "--partitions", str(setup.slots)),
-            kind=NodeKind(cores=cores, slots=setup.slots, executors=setup.executors, memory_mb=MEMORY_MB),
+            kinds=(NodeKind(cores=cores, slots=setup.slots, executors=setup.executors, memory_mb=MEMORY_MB),),
             bounds=Bounds(1, 1),
             trigger_seconds=TRIGGER_SECONDS,
         )

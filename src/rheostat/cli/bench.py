@@ -140,7 +140,7 @@ def _bench_app(
         folder=Path(),
         arguments=("--partitions", str(partitions), "--seed", str(seed)),
         mode=mode,
-        kind=values.node_kind(node),
+        kinds=(values.node_kind(node),),
         bounds=values.bounds(nodes),
         trigger_seconds=trigger_seconds,
         kafka=kafka,

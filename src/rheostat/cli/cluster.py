@@ -12,7 +12,7 @@ from rheostat.cli import console, options
 from rheostat.model.errors import UserError
 
 if TYPE_CHECKING:
-    from rheostat.providers.local import LocalProvider
+    from rheostat.services.local_cluster import LocalCluster
 
 MOST_NODES = 32
 
@@ -36,7 +36,7 @@ def _cluster(
 ) -> None:
     """Start a Spark Master and Workers on this machine. Each stays within its CPU quota; Ctrl-C ends them."""
     from rheostat.cli import settings, values
-    from rheostat.providers.local import LocalProvider
+    from rheostat.services.local_cluster import LocalCluster
 
     if not 1 <= nodes <= MOST_NODES:
         raise UserError(f"--nodes must be between 1 and {MOST_NODES}, not {nodes}")
@@ -44,7 +44,7 @@ def _cluster(
         raise UserError("--seconds must be greater than 0")
     kind = values.node_kind(node)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does
-    with LocalProvider(warn=console.fail, settings=settings.read(conf, conf_file)) as provider:
+    with LocalCluster(warn=console.fail, settings=settings.read(conf, conf_file)) as provider:
         for name in [provider.add(kind).name for _ in range(nodes)]:
             provider.wait(name)
             provider.limit(name)
@@ -55,8 +55,8 @@ def _cluster(
             console.fail("interrupted: ending the cluster")
 
 
-def _tell(provider: LocalProvider, as_json: bool) -> None:
-    started = provider.nodes()
+def _tell(provider: LocalCluster, as_json: bool) -> None:
+    started = provider.workers()
     if as_json:
         workers = [{"name": n.name, "slots": n.kind.slots, "cores": n.kind.cores} for n in started]
         console.print_json({"master": provider.url, "quotas": provider.has_quotas, "nodes": workers})

@@ -25,7 +25,7 @@ def _compare(
     ],
     mode: options.SimulatedModeOption = "pipelined",
     seed: options.SeedOption = 0,
-    node: options.NodeOption = "",
+    node: options.NodeKindsOption = [""],  # noqa: B006 - typer copies it
     nodes: options.NodesOption = "1:1000",
     settings: options.SetOption = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the plot.")] = Path("comparison"),

@@ -84,7 +84,7 @@ def control_groups() -> Finding:
 
 def ports() -> Finding:
     """Master, Workers and the driver listen on loopback, on ports that are free."""
-    from rheostat.providers.local import LOOPBACK
+    from rheostat.services.local_cluster import LOOPBACK
 
     try:
         with socket.socket() as probe:

@@ -20,6 +20,14 @@ NodeOption = Annotated[
         help="What a node is, such as cores=4,slots=4; also executors, memory_mb, startup_seconds.",
     ),
 ]
+NodeKindsOption = Annotated[
+    list[str],
+    typer.Option(
+        "--node",
+        help="A kind of node, such as cores=4,slots=4; also executors, memory_mb, startup_seconds, "
+        "price_per_hour. Repeat it with name=... for more kinds; the first is the default.",
+    ),
+]
 NodesOption = Annotated[str, typer.Option("--nodes", help="MIN:MAX nodes.")]
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", help="Another setting of the simulated world, such as noise=0.1.")

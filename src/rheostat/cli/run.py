@@ -35,7 +35,7 @@ def _run(
         str | None, typer.Option("--master", help="spark://HOST:PORT of a cluster; else one on this machine.")
     ] = None,
     nodes: options.NodesOption = "1:4",
-    node: options.NodeOption = "cores=1,slots=2,memory_mb=1024",
+    node: options.NodeKindsOption = ["cores=1,slots=2,memory_mb=1024"],  # noqa: B006 - typer copies it
     mode: options.SparkModeOption = "microbatch",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide and record, change nothing.")] = False,
     resume: Annotated[
@@ -82,7 +82,7 @@ def _run(
         arguments=tuple(arguments or ()),
         mode=mode,
         master=_master(master),
-        kind=values.node_kind(node),
+        kinds=values.node_kinds(node),
         bounds=values.bounds(nodes),
         guards=Guards(
             cooldown_seconds=values.positive("--cooldown", cooldown, least=0.0),

@@ -1,9 +1,10 @@
 """The options of `simulate` and `compare`, read as a scenario."""
 
 import dataclasses
+from collections.abc import Sequence
 
 from rheostat.analyze.profiles import Overhead
-from rheostat.cli.values import bounds, node_kind, number
+from rheostat.cli.values import bounds, node_kinds, number
 from rheostat.control.guards import Guards
 from rheostat.engines.simulator.scenario import Scenario, make_scenario
 from rheostat.engines.simulator.settings import Settings
@@ -17,7 +18,13 @@ _GUARDS = ("cooldown_seconds", "changes_per_hour")
 
 
 def read_scenario(
-    topology: str, curve: str, mode: str, seed: int, node: str, nodes: str, settings: list[str] | None
+    topology: str,
+    curve: str,
+    mode: str,
+    seed: int,
+    node: Sequence[str],
+    nodes: str,
+    settings: list[str] | None,
 ) -> Scenario:
     """Build the scenario that the options describe; UserError if they make no sense."""
     parsed = parse_curve(curve)
@@ -25,12 +32,12 @@ def read_scenario(
     limits = {key: values.pop(key) for key in _GUARDS if key in values}
     if "overhead" in values:
         values["overhead"] = Overhead(slope=float(str(values["overhead"])))
-    world = Settings(mode=mode, kinds=(node_kind(node),), seed=seed, **values)  # type: ignore[arg-type]
+    world = Settings(mode=mode, kinds=node_kinds(node), seed=seed, **values)  # type: ignore[arg-type]
     guards = Guards(**limits)  # type: ignore[arg-type]
     return make_scenario(find_topology(topology), parsed, world, bounds(nodes), guards)
 
 
-def _read_settings(texts: list[str]) -> dict[str, object]:
+def _read_settings(texts: Sequence[str]) -> dict[str, object]:
     """Read each `--set KEY=VALUE`."""
     values: dict[str, object] = {}
     for text in texts:

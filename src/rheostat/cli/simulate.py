@@ -22,7 +22,7 @@ def _simulate(
     policy: Annotated[str, typer.Option("--policy", "-p", help="A name, or name(parameter=value,...).")],
     mode: options.SimulatedModeOption = "pipelined",
     seed: options.SeedOption = 0,
-    node: options.NodeOption = "",
+    node: options.NodeKindsOption = [""],  # noqa: B006 - typer copies it
     nodes: options.NodesOption = "1:1000",
     settings: options.SetOption = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for journal, series and plot.")] = Path(

@@ -1,6 +1,7 @@
 """Values of options that several commands share: node kinds, bounds, numbers."""
 
 import dataclasses
+from collections.abc import Sequence
 
 from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.errors import UserError, nearest
@@ -12,6 +13,7 @@ LIMITS = {
     "executors": (1.0, 10_000.0),
     "memory_mb": (1.0, 1e9),
     "startup_seconds": (0.0, 86_400.0),
+    "price_per_hour": (0.0, 1e6),
     "step_seconds": (0.01, 60.0),
     "trigger_seconds": (0.01, 86_400.0),
     "stage_overhead_seconds": (0.0, 86_400.0),
@@ -35,14 +37,31 @@ def node_kind(text: str) -> NodeKind:
     values: dict[str, object] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         key, _, raw = part.partition("=")
-        if key not in fields or key == "name":
+        if key not in fields:
             raise UserError(f"--node {part!r}: unknown part{nearest(key, fields)}")
+        if key == "name":
+            if not raw.isidentifier():
+                raise UserError(f"--node {part!r}: a name is made of letters, digits and _")
+            values[key] = raw
+            continue
         value = number("--node", key, raw)
         whole = key in ("slots", "executors")
         if whole and value != int(value):
             raise UserError(f"--node {key} must be a whole number, not {raw!r}")
         values[key] = int(value) if whole else value
     return NodeKind(**values)  # type: ignore[arg-type]
+
+
+def node_kinds(texts: Sequence[str]) -> tuple[NodeKind, ...]:
+    """Read one `--node` per kind; the first is the default.
+
+    >>> [kind.name for kind in node_kinds(["cores=1", "name=large,cores=4"])]
+    ['small', 'large']
+    """
+    kinds = tuple(map(node_kind, texts))
+    if len({kind.name for kind in kinds}) < len(kinds):
+        raise UserError("--node: two kinds have the same name; give each a name=... of its own")
+    return kinds
 
 
 def bounds(text: str) -> Bounds:

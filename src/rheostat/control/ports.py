@@ -1,10 +1,12 @@
 """The two ends of the loop that touch the world, and its clock. Every adapter passes tests/contracts/."""
 
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from rheostat.analyze.execution import ExecutionModel
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Outcome, Plan
+from rheostat.model.node import Node, Usage
 from rheostat.model.observation import Observation
 from rheostat.model.topology import Topology
 
@@ -49,33 +51,44 @@ class Engine(Protocol):
 
 
 class Provider(Protocol):
-    """Starts and ends nodes in regions."""
+    """Nodes of several kinds in regions: ours to order and release, or somebody else's.
 
-    def nodes(self) -> "tuple[Node, ...]":
+    Nobody asks which provider it is. What it can do, its attributes say.
+    """
+
+    kinds: tuple[NodeKind, ...]  # that there can be; the first is the default
+    regions: tuple[str, ...]  # where they can be; the first is the default
+    owned: bool  # we order, release and replace nodes; otherwise they come and go with our executors
+    decides: bool  # it decides by itself how many nodes there are: Rheostat only measures
+    limited: bool  # a node has the CPU of its kind and no more
+
+    @property
+    def losses(self) -> int:
+        """How many nodes ended by themselves so far."""
+
+    def nodes(self) -> tuple[Node, ...]:
         """Every node that is paid for, oldest first, ready or not."""
 
-    def add(self, kind: NodeKind, region: str) -> "Node":
-        """Order a node; it is ready after a while."""
+    def order(self, kind: NodeKind, region: str) -> Node:
+        """Order a node, which is ready after a while; RheostatError if that is not possible."""
 
-    def remove(self, name: str) -> None:
-        """End a node."""
+    def wait(self, names: Sequence[str]) -> None:
+        """Wait until ordered nodes can take executors; RheostatError if one of them fails to start."""
 
+    def settle(self, name: str) -> None:
+        """Its executors are up: from now on it is as large as its kind says."""
 
-class Node(Protocol):
-    """A machine that a provider gave us."""
+    def release(self, name: str) -> None:
+        """End a node whose executors have left; one of somebody else's is only forgotten."""
 
-    @property
-    def name(self) -> str:
-        """Unique within the provider."""
+    def usage(self, name: str) -> Usage | None:
+        """What a node used so far; None: nobody knows."""
 
-    @property
-    def kind(self) -> NodeKind:
-        """Its size."""
+    def node_of(self, host: str, page: str) -> str:
+        """The node that an executor runs on, by its host and the address of its log's page."""
 
-    @property
-    def region(self) -> str:
-        """Where it is."""
+    def refresh(self, hosts: Collection[str]) -> tuple[str, ...]:
+        """Look which nodes are there, given those that host executors; return those that ended."""
 
-    @property
-    def ready_at(self) -> float:
-        """When it can run instances."""
+    def abandoned(self, name: str) -> bool:
+        """Whether the cluster gave up on a node that is still there; OSError if it does not say."""

@@ -16,6 +16,7 @@ class NodeKind:
     executors: int = 1  # processes that share the slots
     memory_mb: float = 4096.0
     startup_seconds: float = 60.0
+    price_per_hour: float = 0.0  # in whatever currency the user counts; 0: no price is known
 
     @property
     def slot_cores(self) -> float:

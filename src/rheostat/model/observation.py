@@ -48,6 +48,7 @@ class NodeMeasures:
     memory: Measure = None  # 0..1
     instances: Mapping[str, int] | None = None  # of each operator, at once; None: not known
     hidden: bool = False  # not offered for placement while it is being emptied
+    price_per_hour: float = 0.0
 
     @property
     def assigned(self) -> int:

@@ -1,278 +1,65 @@
-"""Nodes on this machine: a Spark Master and Workers as child processes, each with its slots and CPU quota."""
+"""Nodes on this machine: Workers of the embedded cluster."""
 
-import contextlib
-import json
-import os
-import re
-import secrets
-import subprocess
-import tempfile
-import time
-import urllib.request
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from http.client import HTTPException
-from pathlib import Path
-from types import TracebackType
+from collections.abc import Collection, Sequence
 
 from rheostat.model.configuration import NodeKind
-from rheostat.model.errors import RheostatError
-from rheostat.model.secrets import properties, write_private
-from rheostat.services import cgroups, cleanup_process
-from rheostat.services.cleanup import Cleanup
-from rheostat.services.interrupts import uninterrupted
-from rheostat.services.java import java_version, spark_home
-from rheostat.services.usage import Usage, session_usage
-
-LOOPBACK = "127.0.0.1"
-START_SECONDS = 60.0
-END_SECONDS = 5.0  # for the kernel to let go of a process that was killed
-AGREED = ("spark.authenticate", "spark.network.", "spark.rpc.", "spark.ssl.")
-DAEMON_MEMORY = "256m"
-_MASTER = "org.apache.spark.deploy.master.Master"
-_WORKER = "org.apache.spark.deploy.worker.Worker"
-
-
-@dataclass
-class LocalNode:
-    """A Worker process; ready once it registered with the Master."""
-
-    name: str
-    kind: NodeKind
-    region: str
-    process: "subprocess.Popen[bytes]"
-    log: Path
-    group: cgroups.CpuGroup | None = None
-    ready_at: float = field(default=float("inf"))
-    port: str = ""  # of the Worker's web page, by which its executors name it
-
-    @property
-    def alive(self) -> bool:
-        """Whether its process still runs."""
-        return self.process.poll() is None
+from rheostat.model.node import REGION, Node, Usage, choose_region
+from rheostat.services.local_cluster import LocalCluster
 
 
 class LocalProvider:
-    """A Provider whose nodes are Workers on this machine, as a context manager.
+    """Starts and ends Workers of a cluster on this machine; others may share the cluster."""
 
-    Everything it starts is registered with a cleanup process, which acts when this one is gone, however it
-    went: nothing outlives the run.
-    """
+    owned, decides = True, False
 
     def __init__(
-        self,
-        warn: Callable[[str], None] = lambda _: None,
-        now: Callable[[], float] = time.monotonic,
-        start_seconds: float = START_SECONDS,
-        settings: Mapping[str, str] = {},
+        self, cluster: LocalCluster, kinds: tuple[NodeKind, ...], regions: tuple[str, ...] = (REGION,)
     ) -> None:
-        """Start the Master; of the settings, it and the Workers get those on which a cluster must agree."""
-        java_version()
-        self._home = spark_home()
-        self._now, self._start_seconds = now, start_seconds
-        self._nodes: dict[str, LocalNode] = {}
-        self._ordered = 0
-        self._id = f"rheostat-{os.getpid()}-{secrets.token_hex(3)}"
-        problem = cgroups.problem()
-        self.has_quotas = problem is None
-        if problem:
-            warn(problem)
-        self._cleanup: Cleanup | None = None
-        try:
-            with uninterrupted():
-                self.folder = Path(tempfile.mkdtemp(prefix=f"{self._id}-"))
-                self._cleanup = Cleanup()
-                self._register("folder", str(self.folder))
-            self._agreed = self._write_agreed(settings)
-            self._master, log = self._start(
-                "master", [_MASTER, "--host", LOOPBACK, "--port", "0", "--webui-port", "0", *self._agreed]
-            )
-            self.url = self._said(self._master, log, r"(spark://127\.0\.0\.1:\d+)")
-            page = self._said(self._master, log, r"MasterWebUI.* started at http://[^:]+:(\d+)")
-            self._state = f"http://{LOOPBACK}:{page}/json/"
-        except BaseException:
-            self.close()
-            raise
+        self.kinds, self.regions = kinds, regions
+        self.limited = cluster.has_quotas
+        self.losses = 0
+        self._cluster = cluster
+        self._regions: dict[str, str] = {}  # of our nodes, oldest first
 
-    def nodes(self) -> tuple[LocalNode, ...]:
-        return tuple(self._nodes.values())
+    def nodes(self) -> tuple[Node, ...]:
+        workers = {worker.name: worker for worker in self._cluster.workers()}
+        return tuple(
+            Node(name, workers[name].kind, region, workers[name].ready_at)
+            for name, region in self._regions.items()
+            if name in workers
+        )
 
-    def add(self, kind: NodeKind, region: str = "local") -> LocalNode:
-        """Start a Worker; `wait` for it, then `limit` it to its cores.
+    def order(self, kind: NodeKind, region: str = "") -> Node:
+        place = choose_region(region, self.regions)
+        worker = self._cluster.add(kind)
+        self._regions[worker.name] = place
+        return Node(worker.name, kind, place)
 
-        It boots without a quota: a rented machine boots with all its cores, too, and under half a core
-        the way to a usable executor takes 18 s instead of 5 (docs/decisions/0006).
-        """
-        self._ordered += 1
-        name = f"n{self._ordered}"
-        with uninterrupted():
-            group = cgroups.CpuGroup.create(f"{self._id}-{name}") if self.has_quotas else None
-            if group:
-                self._register("cgroup", str(group.path))
-        memory = ["--cores", str(kind.slots), "--memory", f"{round(kind.memory_mb)}m"]
-        place = [
-            "--host",
-            LOOPBACK,
-            "--port",
-            "0",
-            "--webui-port",
-            "0",
-            "--work-dir",
-            str(self.folder / name),
-        ]
-        process, log = self._start(name, [_WORKER, *place, *memory, *self._agreed, self.url], group)
-        node = LocalNode(name, kind, region, process, log, group)
-        self._nodes[name] = node
-        return node
+    def wait(self, names: Sequence[str]) -> None:
+        for name in names:
+            self._cluster.wait(name)
 
-    def wait(self, name: str) -> LocalNode:
-        """Wait until a node registered; one that does not in time is removed, and the error shows its log."""
-        node = self._nodes[name]
-        try:
-            self._said(node.process, node.log, r"Worker: (Successfully registered) with master")
-            node.port = self._said(node.process, node.log, r"WorkerWebUI.* started at http://[^:]+:(\d+)")
-        except RheostatError:
-            self.remove(name)
-            raise
-        node.ready_at = min(node.ready_at, self._now())
-        return node
+    def settle(self, name: str) -> None:
+        self._cluster.limit(name)
 
-    def limit(self, name: str) -> None:
-        """Hold a node to the cores of its kind from now on, where quotas can be set."""
-        node = self._nodes[name]
-        if node.group:
-            node.group.limit(node.kind.cores)
+    def release(self, name: str) -> None:
+        self._cluster.remove(name)
+        self._regions.pop(name, None)
 
-    def lift(self, name: str) -> None:
-        """Take a node's limit away, so that its next executors boot as those of a new node do."""
-        node = self._nodes[name]
-        if node.group:
-            node.group.lift()
+    def usage(self, name: str) -> Usage | None:
+        return self._cluster.usage(name)
 
-    def usage(self, name: str) -> Usage:
-        """CPU seconds since its start and bytes in memory, of the Worker and all that it started."""
-        return session_usage(self._nodes[name].process.pid)
+    def node_of(self, host: str, page: str) -> str:
+        port = page.rpartition(":")[2]
+        return next((worker.name for worker in self._cluster.workers() if worker.port == port), page or host)
 
-    def keep_session(self, pid: int) -> Callable[[], None]:
-        """End this process and its children, too, when the run ends.
+    def refresh(self, hosts: Collection[str]) -> tuple[str, ...]:
+        ended = {worker.name for worker in self._cluster.workers() if not worker.alive}
+        lost = tuple(name for name in self._regions if name in ended)
+        for name in lost:
+            self.release(name)
+        self.losses += len(lost)
+        return lost
 
-        Returns what to call when they have ended before: the number may be another's later.
-        """
-        self._register("session", str(pid))
-        return lambda: self._discard("session", str(pid))
-
-    def registered(self) -> int:
-        """How many Workers the Master counts as alive."""
-        return len(self._registered_ports())
-
-    def is_registered(self, name: str) -> bool:
-        """Whether the Master counts this node's Worker as alive."""
-        return self._nodes[name].port in self._registered_ports()
-
-    def _registered_ports(self) -> list[str]:
-        """Of the web pages of the Workers that the Master counts as alive; OSError if it does not tell."""
-        try:
-            with urllib.request.urlopen(self._state, timeout=10) as answer:
-                workers = json.load(answer)["workers"]
-            return [w["webuiaddress"].rpartition(":")[2] for w in workers if w["state"] == "ALIVE"]
-        except (HTTPException, ValueError, LookupError, TypeError) as error:  # it died while it answered
-            raise OSError(f"the Master's answer is incomplete: {error}") from None
-
-    def remove(self, name: str) -> None:
-        """End a Worker with its executors, and return what it held.
-
-        The Worker is not asked: while one ends, its Master still gives it executors. Each of them fails, and
-        after ten the Master gives up the application.
-        """
-        if name not in self._nodes:
-            raise RheostatError(f"there is no node {name!r}")
-        node = self._nodes.pop(name)
-        node.process.kill()
-        cleanup_process.end_session(node.process.pid)
-        node.process.wait()
-        self._discard("session", str(node.process.pid))
-        if node.group:
-            cleanup_process.remove_cgroup(node.group.path)
-            self._discard("cgroup", str(node.group.path))
-
-    def close(self) -> None:
-        """End everything, in bounded time; the cleanup process does the same when this one dies."""
-        if self._cleanup is None:
-            return
-        self._cleanup.close()
-        for process in [
-            *(node.process for node in self._nodes.values()),
-            *filter(None, [getattr(self, "_master", None)]),
-        ]:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(END_SECONDS)
-        self._nodes.clear()
-
-    def __enter__(self) -> "LocalProvider":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _write_agreed(self, settings: Mapping[str, str]) -> list[str]:
-        """Write them to a private file, not onto a command line that every user of the machine can see."""
-        agreed = {key: value for key, value in settings.items() if key.startswith(AGREED)}
-        if not agreed:
-            return []
-        agreed["spark.ssl.standalone.enabled"] = "false"  # of the pages, which are for this process alone
-        path = self.folder / "cluster.conf"
-        write_private(path, properties(agreed))
-        return ["--properties-file", str(path)]
-
-    def _start(
-        self, name: str, arguments: list[str], group: cgroups.CpuGroup | None = None
-    ) -> "tuple[subprocess.Popen[bytes], Path]":
-        log = self.folder / f"{name}.log"
-        command = [str(self._home / "bin" / "spark-class"), *arguments]
-        settings = {
-            "SPARK_HOME": str(self._home),
-            "SPARK_LOCAL_IP": LOOPBACK,
-            "SPARK_DAEMON_MEMORY": DAEMON_MEMORY,
-            "SPARK_LOCAL_DIRS": str(self.folder / "scratch"),
-            # Libraries that a JVM unpacks stay when it is killed; here they go with the cluster.
-            "SPARK_DAEMON_JAVA_OPTS": f"{os.environ.get('SPARK_DAEMON_JAVA_OPTS', '')} "
-            f'"-Djava.io.tmpdir={self.folder}"'.strip(),
-        }
-        with log.open("wb") as out, uninterrupted():
-            process = subprocess.Popen(
-                group.command(command) if group else command,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, **settings},
-                start_new_session=True,
-            )
-            self._register("session", str(process.pid))
-        return process, log
-
-    def _said(self, process: "subprocess.Popen[bytes]", log: Path, pattern: str) -> str:
-        """Wait until a process logged a line, and return the part of it in parentheses."""
-        until = time.monotonic() + self._start_seconds
-        while time.monotonic() < until:
-            found = re.search(pattern, log.read_text(errors="replace"))
-            if found:
-                return found.group(1)
-            if process.poll() is not None:
-                raise RheostatError(f"{log.stem} ended at its start: {_last_line(log)}")
-            time.sleep(0.05)
-        raise RheostatError(f"{log.stem} was not ready within {self._start_seconds:g} s: {_last_line(log)}")
-
-    def _register(self, kind: str, value: str) -> None:
-        assert self._cleanup is not None
-        self._cleanup.add(kind, value)
-
-    def _discard(self, kind: str, value: str) -> None:
-        assert self._cleanup is not None
-        self._cleanup.discard(kind, value)
-
-
-def _last_line(log: Path) -> str:
-    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    return lines[-1][:300] if lines else "it logged nothing"
+    def abandoned(self, name: str) -> bool:
+        return not self._cluster.is_registered(name)

@@ -1,46 +1,55 @@
-"""Nodes that exist only in a simulation: they cost start-up time and node-seconds, as real ones do."""
+"""Nodes that exist only in a simulation: they take virtual time to start, and cost node-seconds."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 
+from rheostat.control.ports import Clock
 from rheostat.model.configuration import NodeKind
 from rheostat.model.errors import RheostatError
-
-
-@dataclass(frozen=True, slots=True)
-class SimulatedNode:
-    """A node on a virtual clock."""
-
-    name: str
-    kind: NodeKind
-    region: str
-    ordered_at: float
-    ready_at: float
+from rheostat.model.node import REGION, Node, Usage, choose_region
 
 
 class SimulatedProvider:
-    """A Provider on a virtual clock."""
+    """A Provider on a virtual clock, where every node starts in time and none fails."""
 
-    def __init__(self, now: Callable[[], float], regions: tuple[str, ...] = ("local",)) -> None:
-        self._now = now
-        self._regions = regions
-        self._nodes: dict[str, SimulatedNode] = {}
+    owned, decides, limited, losses = True, False, True, 0
+
+    def __init__(
+        self, clock: Clock, kinds: tuple[NodeKind, ...], regions: tuple[str, ...] = (REGION,)
+    ) -> None:
+        self.kinds, self.regions = kinds, regions
+        self._clock = clock
+        self._nodes: dict[str, Node] = {}
         self._ordered = 0
 
-    def nodes(self) -> tuple[SimulatedNode, ...]:
+    def nodes(self) -> tuple[Node, ...]:
         return tuple(self._nodes.values())
 
-    def add(self, kind: NodeKind, region: str = "") -> SimulatedNode:
-        place = region or self._regions[0]
-        if place not in self._regions:
-            raise RheostatError(f"there is no region {place!r}; regions are {', '.join(self._regions)}")
+    def order(self, kind: NodeKind, region: str = "") -> Node:
+        place = choose_region(region, self.regions)
         self._ordered += 1
-        now = self._now()
-        node = SimulatedNode(f"n{self._ordered}", kind, place, now, now + kind.startup_seconds)
+        node = Node(f"n{self._ordered}", kind, place, self._clock.now() + kind.startup_seconds)
         self._nodes[node.name] = node
         return node
 
-    def remove(self, name: str) -> None:
-        if name not in self._nodes:
+    def wait(self, names: Sequence[str]) -> None:
+        ready_at = max((self._nodes[name].ready_at or 0.0 for name in names), default=0.0)
+        self._clock.sleep(max(0.0, ready_at - self._clock.now()))
+
+    def settle(self, name: str) -> None:
+        """It is as large as its kind says from the start."""
+
+    def release(self, name: str) -> None:
+        if self._nodes.pop(name, None) is None:
             raise RheostatError(f"there is no node {name!r}")
-        del self._nodes[name]
+
+    def usage(self, name: str) -> Usage | None:
+        return None  # the simulated flow knows
+
+    def node_of(self, host: str, page: str) -> str:
+        return host
+
+    def refresh(self, hosts: Collection[str]) -> tuple[str, ...]:
+        return ()
+
+    def abandoned(self, name: str) -> bool:
+        return False

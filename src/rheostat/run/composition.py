@@ -12,10 +12,9 @@ from typing import Any
 from rheostat.analyze.execution import ceil
 from rheostat.control.clock import SystemClock
 from rheostat.control.loop import Loop, Turn
-from rheostat.control.ports import Clock
-from rheostat.engines.spark.driver_process import DriverProcess, EndedError, Keep, keep_nothing
+from rheostat.control.ports import Clock, Provider
+from rheostat.engines.spark.driver_process import DriverProcess, EndedError
 from rheostat.engines.spark.engine import SparkEngine
-from rheostat.engines.spark.machines import AllocatedMachines, ForeignMachines, LocalMachines, Machines
 from rheostat.engines.spark.spec import Spec
 from rheostat.journal.store import Journal
 from rheostat.model.configuration import Configuration
@@ -23,11 +22,11 @@ from rheostat.model.errors import UserError
 from rheostat.model.observation import Event
 from rheostat.policies.base import Start
 from rheostat.policies.foreign import first_configuration
-from rheostat.providers.local import LocalProvider
 from rheostat.run import folder
 from rheostat.run.folder import JOURNAL
 from rheostat.run.heartbeat import Heartbeat
 from rheostat.run.order import Order, check_script, with_secret
+from rheostat.run.site import Site, open_site, start_nodes
 from rheostat.services.java import java_version, spark_home
 
 LISTENING_SECONDS = 5.0
@@ -80,21 +79,22 @@ def start_run(order: Order, say: Callable[[str], None] = lambda _: None) -> Iter
         heartbeat = Heartbeat()
         clock = SystemClock(began_at, heartbeat.tick)
         stack.push(lambda _kind, error, _trace: journal.note(Event(clock.now(), "stopped", _why(error))))
-        machines, keep = _machines(order, stack)
+        site = open_site(order, stack)
         drivers = [attached] if attached else []
         stack.callback(_stop_last, drivers)
 
         def start_driver(spec: Spec) -> DriverProcess:
-            drivers.append(DriverProcess.start(spec, keep))
+            spec = replace(spec, socket=DriverProcess.socket_path(site.scratch))
+            drivers.append(DriverProcess.start(spec, site.keep))
             return drivers[-1]
 
         if attached is None:
             nodes = order.bounds.nodes(last.outcome.configuration.nodes if last else 1)
             say(f"starting {nodes} node{'s' if nodes > 1 else ''} and the driver")
-            machines.add(nodes)
-            start_driver(_spec(order, machines))
+            start_nodes(site.provider, nodes, last)
+            start_driver(_spec(order, site))
         running = take_control(
-            order, journal, clock, began_at, machines, drivers[-1], start_driver, heartbeat
+            order, journal, clock, began_at, site.provider, drivers[-1], start_driver, heartbeat
         )
         never_began.pop_all()
         yield running
@@ -105,14 +105,14 @@ def take_control(
     journal: Journal,
     clock: Clock,
     began_at: float,
-    machines: Machines,
+    provider: Provider,
     driver: DriverProcess,
     start_driver: Callable[[Spec], DriverProcess],
     heartbeat: Heartbeat,
 ) -> Running:
     """Put engine and loop over a running driver; begin, or continue where the journal ends."""
     last = journal.last()
-    engine = SparkEngine(driver, machines, clock, began_at, start_driver)
+    engine = SparkEngine(driver, provider, clock, began_at, start_driver)
     loop = Loop(engine, clock, order.policy, order.bounds, order.guards, order.seed, dry_run=order.dry_run)
     if last is not None:
         loop.resume(last, journal.changed_at(clock.now() - order.guards.memory_seconds))
@@ -135,41 +135,30 @@ def _why(error: BaseException | None) -> str:
     return str(error) if isinstance(error, Exception) else "interrupted"
 
 
-def _machines(order: Order, stack: ExitStack) -> tuple[Machines, Keep]:
-    """The nodes, and what ties a process to their life; elsewhere a driver outlives its controller."""
-    if order.master:
-        return ForeignMachines(order.master, order.kind), keep_nothing
-    provider = stack.enter_context(LocalProvider(warn=_logger.warning, settings=order.settings))
-    if order.allocated:
-        return AllocatedMachines(provider, order.kind, order.bounds.max_nodes), provider.keep_session
-    return LocalMachines(provider, order.kind), provider.keep_session
-
-
-def _spec(order: Order, machines: Machines) -> Spec:
-    kind = order.kind
-    place = order.folder.absolute()
+def _spec(order: Order, site: Site) -> Spec:
+    place, kind = order.folder.absolute(), order.kind
     return Spec(
         name=order.name,
         script=str(order.script.absolute()),
         arguments=order.arguments,
-        master=machines.url,
+        master=site.master,
         folder=str(place),
-        socket=DriverProcess.socket_path(machines.scratch),
+        socket="",  # each driver process gets one of its own
         checkpoint=order.checkpoint or str(place / "checkpoint"),
         mode=order.mode,
         slots=max(1, kind.slots // kind.executors),
-        executor_memory_mb=int(kind.memory_mb * HEAP_SHARE / kind.executors),
+        executor_memory_mb=int(HEAP_SHARE * min(kind.memory_mb / kind.executors for kind in order.kinds)),
         trigger_seconds=order.trigger_seconds,
         kafka=order.kafka,
-        settings={**_scratch(machines), **order.settings},
+        settings={**_scratch(site), **order.settings},
     )
 
 
-def _scratch(machines: Machines) -> dict[str, str]:
-    """Where executors on our nodes unpack libraries: what one leaves that is killed goes with the nodes."""
-    if machines.scratch is None:
+def _scratch(site: Site) -> dict[str, str]:
+    """Where executors on our nodes unpack libraries: what a killed one leaves goes with the nodes."""
+    if site.scratch is None:
         return {}
-    return {"spark.executor.defaultJavaOptions": f'"-Djava.io.tmpdir={machines.scratch}"'}
+    return {"spark.executor.defaultJavaOptions": f'"-Djava.io.tmpdir={site.scratch}"'}
 
 
 def _first(order: Order, engine: SparkEngine, last: Turn | None) -> Configuration:

@@ -37,7 +37,7 @@ def demo_order(mode: str, policy: str, duration: float, seed: int, out: Path) ->
         folder=out,
         arguments=(curve, "--seed", str(seed)),
         mode=mode,
-        kind=KINDS[mode],
+        kinds=(KINDS[mode],),
         bounds=Bounds(1, MAX_NODES),
         guards=Guards(cooldown_seconds=COOLDOWN_SECONDS, rescale_above=RESCALE_ABOVE),
         trigger_seconds=TRIGGER_SECONDS[mode],

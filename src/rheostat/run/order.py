@@ -29,7 +29,7 @@ class Order:
     arguments: tuple[str, ...] = ()
     mode: str = "microbatch"
     master: str | None = None  # None: the embedded cluster
-    kind: NodeKind = NodeKind()
+    kinds: tuple[NodeKind, ...] = (NodeKind(),)  # of nodes; the first is the default
     bounds: Bounds = Bounds()
     guards: Guards = field(default_factory=Guards)
     checkpoint: str | None = None
@@ -41,6 +41,11 @@ class Order:
     seed: int = 0
     settings: dict[str, str] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> NodeKind:
+        """The kind of node that is started unless a policy asks for another."""
+        return self.kinds[0]
 
 
 def with_period(policy: Policy, seconds: float) -> Policy:

@@ -2,21 +2,13 @@
 
 import contextlib
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+from rheostat.model.node import Usage
 from rheostat.services.cleanup_process import members
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """CPU seconds since the start, and bytes in memory."""
-
-    cpu_seconds: float = 0.0
-    memory_bytes: float = 0.0
 
 
 def session_usage(session: int) -> Usage:

@@ -48,7 +48,7 @@ def _order(trial: Trial, one: Contestant, folder: Path, sent: Feed | None) -> Or
         folder=folder,
         arguments=(*own, "--seed", str(trial.seed)),
         mode=trial.mode,
-        kind=trial.node,
+        kinds=(trial.node,),
         bounds=one.bounds(trial.nodes),
         guards=Guards(
             cooldown_seconds=trial.cooldown_seconds,
@@ -149,12 +149,13 @@ class Bookkeeper:
             self._clock.sleep(0.2)
 
     def _bill(self) -> None:
-        machines = self.engine.machines
+        provider = self.engine.provider
         try:
             while not self._over.wait(BILL_SECONDS):
-                hosts = [machines.of(one) for one in list(self.engine.monitor.executors) if one["ready"]]
-                serving = sum(hosts.count(name) >= machines.kind.executors for name in set(hosts))
-                self.account.paid.append((self._clock.now(), len(machines.names()), serving))
+                monitor, nodes = self.engine.monitor, provider.nodes()
+                hosts = [monitor.node_of(one) for one in list(monitor.executors) if one["ready"]]
+                serving = sum(hosts.count(node.name) >= node.kind.executors for node in nodes)
+                self.account.paid.append((self._clock.now(), len(nodes), serving))
         except Exception as error:  # nobody else hears of it
             self.account.missed = f"the nodes were not counted to the end: {error!r}"
 

@@ -13,6 +13,7 @@ from rheostat.model.observation import ApplicationMeasures
 from rheostat.model.topology import Operator, Stream, Topology
 
 KIND = NodeKind(cores=0.5, slots=2)
+KINDS = {"n1": KIND, "n2": KIND}
 CHAIN = Topology("chain", (Operator("in"), Operator("work")), (Stream("in", "work"),))
 
 
@@ -164,7 +165,7 @@ def test_while_a_long_batch_runs_the_last_one_stands_in() -> None:
     seen = application("in", stale, 2.0)
     assert (seen.load, seen.batches, seen.stale) == ({"in": 10.0}, 0, True)
     assert (seen.throughput, seen.batch_seconds) == (None, None)
-    measured = operators(CHAIN, CHAIN.names, stale, {"in": (0,), "work": (1,)}, {"work": 7}, {}, KIND)
+    measured = operators(CHAIN, CHAIN.names, stale, {"in": (0,), "work": (1,)}, {"work": 7}, {}, KINDS)
     assert measured["work"].cpu_seconds == pytest.approx(0.4)
     assert measured["work"].parallelism == 7  # as it is now, not as it was when that batch ran
     query.add(batch(4, 7.0, 40), slots=2)  # it began before the change
@@ -191,13 +192,13 @@ def test_neither_cold_batches_nor_those_across_a_change_tell_the_overhead_of_a_s
 def test_without_a_batch_nothing_is_known() -> None:
     seen = application("in", window(), 2.0)
     assert (seen.load, seen.throughput, seen.lag_seconds) == ({"in": None}, None, None)
-    one = operators(CHAIN, CHAIN.names, window(), {"in": (0,), "work": (1,)}, {"in": 1, "work": 2}, {}, KIND)
+    one = operators(CHAIN, CHAIN.names, window(), {"in": (0,), "work": (1,)}, {"in": 1, "work": 2}, {}, KINDS)
     assert (one["work"].processed, one["work"].cpu_seconds, one["work"].parallelism) == (None, None, 2)
 
 
 def test_rows_cpu_and_skew_belong_to_the_operator_whose_stage_it_is() -> None:
     both = window(batch(1, 2, 40), batch(2, 4, 60), before=batch(0, 0, 7))
-    seen = operators(CHAIN, CHAIN.names, both, {"in": (0,), "work": (1,)}, {}, {}, KIND)
+    seen = operators(CHAIN, CHAIN.names, both, {"in": (0,), "work": (1,)}, {}, {}, KINDS)
     assert (seen["in"].processed, seen["in"].emitted) == (100, {"work": 100})
     assert (seen["work"].processed, seen["work"].parallelism) == (100, 2)
     assert seen["work"].cpu_seconds == pytest.approx(0.8)
@@ -206,13 +207,13 @@ def test_rows_cpu_and_skew_belong_to_the_operator_whose_stage_it_is() -> None:
 
 def test_a_plain_scripts_rows_are_those_that_its_stages_read() -> None:
     bare = window(batch(1, 2, 40, rows={}), before=batch(0, 0, 7, rows={}))
-    seen = operators(CHAIN, CHAIN.names, bare, {"in": (0,), "work": (1,)}, {}, {}, KIND)
+    seen = operators(CHAIN, CHAIN.names, bare, {"in": (0,), "work": (1,)}, {}, {}, KINDS)
     assert (seen["in"].processed, seen["work"].processed) == (40, 40)
 
 
 def test_an_operator_that_shares_anothers_stage_costs_nothing_of_its_own() -> None:
     seen = operators(
-        CHAIN, CHAIN.names, window(batch(1, 2, 40)), {"in": (0, 1), "work": ()}, {"work": 1}, {}, KIND
+        CHAIN, CHAIN.names, window(batch(1, 2, 40)), {"in": (0, 1), "work": ()}, {"work": 1}, {}, KINDS
     )
     assert seen["work"].cpu_seconds == 0.0
     assert seen["in"].cpu_seconds == pytest.approx(0.5)
@@ -220,7 +221,7 @@ def test_an_operator_that_shares_anothers_stage_costs_nothing_of_its_own() -> No
 
 def test_in_real_time_mode_instances_are_told_with_their_nodes() -> None:
     live = window(batch(1, 2, 40), before=batch(0, 0, 7), realtime=True)
-    seen = operators(CHAIN, CHAIN.names, live, {"in": (0,), "work": (1,)}, {}, {"0": "n1", "1": "n2"}, KIND)
+    seen = operators(CHAIN, CHAIN.names, live, {"in": (0,), "work": (1,)}, {}, {"0": "n1", "1": "n2"}, KINDS)
     assert [one.node for one in seen["work"].instances] == ["n1", "n2"]
     assert [one.utilisation for one in seen["work"].instances] == pytest.approx([0.4, 1.2])
 
@@ -246,7 +247,7 @@ def test_an_operator_that_reads_a_topic_has_a_queue_of_its_own() -> None:
     first, last = (
         replace(batch(n, 2.0 * n, 30), rows=rows, backlog=wait) for n, wait in ((1, 10.0), (2, 50.0))
     )
-    seen = operators(diamond, ["left"], window(last, before=first), {"left": (1, 0)}, {}, {}, KIND)["left"]
+    seen = operators(diamond, ["left"], window(last, before=first), {"left": (1, 0)}, {}, {}, KINDS)["left"]
     assert (seen.processed, seen.received, seen.waiting) == (30.0, 70.0, 50.0)
 
 
@@ -257,7 +258,7 @@ def test_rows_that_leave_a_query_go_to_everyone_who_reads_the_topic() -> None:
         (Stream("in", "a", 2.0, 0.5), Stream("in", "b", 2.0, 0.5)),
     )
     both = window(batch(1, 2, 40), before=batch(0, 0, 7))
-    seen = operators(star, ["in"], both, {"in": (0,)}, {}, {}, KIND)["in"]
+    seen = operators(star, ["in"], both, {"in": (0,)}, {}, {}, KINDS)["in"]
     assert seen.emitted == {"a": 40.0, "b": 40.0}
 
 

@@ -6,12 +6,12 @@ from typing import Any, cast
 import pytest
 
 from rheostat.engines.spark.driver_process import DriverProcess
-from rheostat.engines.spark.machines import ForeignMachines
 from rheostat.engines.spark.observe.monitor import COLD_BATCHES, RECENT, Monitor
 from rheostat.engines.spark.query_graph import received
 from rheostat.model.configuration import NodeKind
 from rheostat.model.observation import Observation
 from rheostat.model.topology import Operator, Stream, Topology
+from rheostat.providers.standalone import StandaloneProvider
 
 KIND = NodeKind(cores=1.0, slots=2)
 PAIR = Topology("pair", (Operator("in"), Operator("left")), (Stream("in", "left"),))
@@ -63,7 +63,7 @@ def driver() -> Driver:
 @pytest.fixture
 def monitor(driver: Driver) -> Monitor:
     """Both queries had batches of a hundred rows until 30 s, and are silent since."""
-    found = Monitor(cast(DriverProcess, driver), ForeignMachines("spark://h:1", KIND), 0.0, realtime=False)
+    found = Monitor(cast(DriverProcess, driver), StandaloneProvider((KIND,)), 0.0, realtime=False)
     found.follow({"in": ["in"], "left": ["left"]})
     for number in range(COLD_BATCHES + 4):
         for query in ("in", "left"):
@@ -76,7 +76,7 @@ def monitor(driver: Driver) -> Monitor:
 
 def observe(monitor: Monitor, now: float) -> Observation:
     monitor.poll(now)
-    return monitor.observe(now, PAIR, {"in": 1, "left": 1}, 5.0, KIND)
+    return monitor.observe(now, PAIR, {"in": 1, "left": 1}, 5.0)
 
 
 def test_a_silent_graph_costs_nothing(monitor: Monitor, driver: Driver) -> None:

@@ -10,7 +10,7 @@ from rheostat.engines.spark.observe.measures import application, operators, toge
 from rheostat.engines.spark.observe.monitor import Query
 from rheostat.model.observation import ApplicationMeasures
 from rheostat.model.topology import Operator, Stream, Topology
-from tests.engines.spark.test_measures import CHAIN, KIND, batch, progress, stage, window
+from tests.engines.spark.test_measures import CHAIN, KINDS, batch, progress, stage, window
 
 
 def idle(second: int) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def test_a_silent_stream_has_no_lag_and_its_operators_have_nothing_to_do() -> No
     seen = application("in", quiet, 5.0)
     assert (seen.load, seen.throughput, seen.backlog, seen.lag_seconds) == ({"in": 0.0}, 0.0, 0.0, 0.0)
     assert (seen.batch_seconds, seen.batches, seen.stale) == (0.0, 0, False)
-    measured = operators(CHAIN, CHAIN.names, quiet, STAGES, {"in": 1, "work": 3}, {}, KIND)["work"]
+    measured = operators(CHAIN, CHAIN.names, quiet, STAGES, {"in": 1, "work": 3}, {}, KINDS)["work"]
     assert (measured.parallelism, measured.received, measured.processed, measured.cpu_seconds) == (3, 0, 0, 0)
 
 
@@ -70,7 +70,7 @@ def test_rows_after_a_silence_have_waited_since_it_ended_and_cost_what_the_last_
     assert seen.stale
     assert seen.load == {"in": pytest.approx(20.0)}
     assert seen.lag_seconds == pytest.approx(45 - 35)
-    assert operators(CHAIN, CHAIN.names, again, STAGES, {}, {}, KIND)["work"].cpu_seconds == 0.1
+    assert operators(CHAIN, CHAIN.names, again, STAGES, {}, {}, KINDS)["work"].cpu_seconds == 0.1
 
 
 def test_the_load_after_a_long_silence_is_known_at_once() -> None:
@@ -99,7 +99,7 @@ def test_a_long_batch_after_a_silence_is_no_silence_where_the_source_tells_nothi
     waits, runs = window(silent, now=70.0), replace(window(silent, now=70.0), busy=True)
     assert (waits.quiet, application("in", waits, None).lag_seconds) == (True, 0.0)
     assert (runs.quiet, application("in", runs, None).lag_seconds) == (False, 60.0)
-    assert operators(CHAIN, CHAIN.names, runs, STAGES, {}, {}, KIND)["work"].cpu_seconds is None
+    assert operators(CHAIN, CHAIN.names, runs, STAGES, {}, {}, KINDS)["work"].cpu_seconds is None
     later = replace(window(before=silent, now=70.0), busy=True)
     assert application("in", later, 5.0).lag_seconds == 60.0
 
@@ -150,7 +150,7 @@ def test_in_a_graph_a_query_that_waits_for_rows_costs_what_it_did() -> None:
     for heard in query.ledger.read([idle(40)])[0]:
         query.add(heard, 2)
     quiet = query.window(False, 35.0, 44.0)
-    borrowed = operators(CHAIN, CHAIN.names, query.standing_in(quiet), STAGES, {"work": 3}, {}, KIND)["work"]
+    borrowed = operators(CHAIN, CHAIN.names, query.standing_in(quiet), STAGES, {"work": 3}, {}, KINDS)["work"]
     assert (borrowed.cpu_seconds, borrowed.processed, borrowed.parallelism) == (0.1, 50, 3)
 
 

@@ -8,7 +8,7 @@ import pytest
 from rheostat.model.configuration import Configuration
 from rheostat.model.decision import Placement, Status
 from rheostat.model.errors import UserError
-from tests.scripted.world import KIND, World, application, change, live
+from tests.scripted.world import KIND, World, application, change, live, names
 
 
 @pytest.fixture(params=["microbatch", "realtime"])
@@ -55,7 +55,7 @@ def test_a_scale_in_lowers_the_parallelism_waits_for_a_batch_and_then_frees_the_
 
     engine._actuator.before_step = count
     outcome = engine.apply(change(engine, nodes=1, key=2))
-    assert (outcome.status, engine.machines.names()) == (Status.APPLIED, ("n1",))
+    assert (outcome.status, names(engine)) == (Status.APPLIED, ("n1",))
     assert world.asked == ["parallelism key=2", "executors 1", "decommission 2", "remove n2", "remove n3"]
     # A micro-batch that ends is enough; in Real-Time Mode the next one must have been seen to run.
     assert committed["release"] >= committed["batch"] + (2 if world.mode == "realtime" else 1)
@@ -75,7 +75,7 @@ def test_a_plan_that_names_nodes_exchanges_just_these(world: World) -> None:
     places = Placement(add=(("small", "local"),), remove=("n1",))
     plan = replace(change(engine), placement=places, changes=True)
     assert engine.apply(plan).status is Status.APPLIED
-    assert engine.machines.names() == ("n2", "n3")
+    assert names(engine) == ("n2", "n3")
     assert world.asked[0] == "nodes n3" and world.asked[-1] == "remove n1"
     live(engine, 5)
     assert (len(world.ready()), world.deaths) == (2, [])
@@ -109,7 +109,7 @@ def test_a_failed_rewrite_takes_the_nodes_back(tmp_path: Path) -> None:
     assert (outcome.status, outcome.configuration) == (Status.FAILED, before)
     assert outcome.reason == "the disk is full; rolled back"
     assert world.asked[-4:] == ["parallelism key=2", "executors 1", "decommission 1", "remove n2"]
-    assert engine.machines.names() == ("n1",)
+    assert names(engine) == ("n1",)
 
 
 def test_nodes_that_nobody_gives_leave_everything_as_it_was(world: World) -> None:
@@ -130,7 +130,7 @@ def test_executors_that_do_not_come_in_time_are_a_failure_and_their_nodes_go(wor
     outcome = engine.apply(change(engine, nodes=2, key=4))
     assert (outcome.status, engine.configuration) == (Status.FAILED, before)
     assert "1 of 2 executors were ready in 60 s (2 registered); rolled back" in outcome.reason
-    assert engine.machines.names() == ("n1",)
+    assert names(engine) == ("n1",)
     live(engine, 5)
     assert (world.wanted, world.parallelism["key"], world.deaths) == (1, 2, [])
 
@@ -160,10 +160,10 @@ def test_an_executor_that_does_not_leave_is_killed_in_micro_batch_and_kept_in_re
     world.silent_until = world.now + 1000  # no batch ends, so nobody leaves
     outcome = engine.apply(change(engine, nodes=1))
     if world.mode == "microbatch":
-        assert (outcome.status, engine.machines.names()) == (Status.APPLIED, ("n1",))
+        assert (outcome.status, names(engine)) == (Status.APPLIED, ("n1",))
         assert world.asked[-2:] == ["kill 1", "remove n2"]
     else:
-        assert (outcome.status, engine.machines.names()) == (Status.FAILED, ("n1", "n2"))
+        assert (outcome.status, names(engine)) == (Status.FAILED, ("n1", "n2"))
         assert "may still be needed: they stay" in outcome.reason
         assert "kill 1" not in world.asked
 

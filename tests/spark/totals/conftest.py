@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from rheostat.providers.local import LocalProvider
+from rheostat.services.local_cluster import LocalCluster
 from tests.spark.shared import TOTALS_KIND, Shared
 from tests.spark.support import application, check_totals, observe_batches
 
 
 @pytest.fixture(scope="package")
-def totals(cluster: LocalProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+def totals(cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
     """When all tests are through, no row was lost or doubled."""
     folder = tmp_path_factory.mktemp("totals")
     start = {"in": 1, "key": 2, "total": 2}

@@ -9,22 +9,22 @@ import pytest
 
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
-from rheostat.providers.local import LocalNode, LocalProvider
 from rheostat.services.cleanup_process import members
+from rheostat.services.local_cluster import LocalCluster, Worker
 from tests.spark.controllers import eventually
 from tests.spark.shared import Shared
-from tests.spark.support import observe_batches, plan
+from tests.spark.support import names, observe_batches, plan
 
 
 def test_a_worker_that_does_not_register_in_time_is_taken_back(
-    totals: Shared, cluster: LocalProvider, monkeypatch: pytest.MonkeyPatch
+    totals: Shared, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = totals.at(nodes=1, key=2)
-    added: list[LocalNode] = []
+    added: list[Worker] = []
     add = cluster.add
 
-    def frozen(kind: NodeKind, region: str = "local") -> LocalNode:
-        added.append(add(kind, region))
+    def frozen(kind: NodeKind) -> Worker:
+        added.append(add(kind))
         os.killpg(added[-1].process.pid, signal.SIGSTOP)
         return added[-1]
 
@@ -43,11 +43,11 @@ def test_a_worker_that_does_not_register_in_time_is_taken_back(
 
 
 def test_an_executor_that_dies_while_the_query_runs_is_replaced_and_both_are_told(
-    totals: Shared, cluster: LocalProvider
+    totals: Shared, cluster: LocalCluster
 ) -> None:
     engine = totals.at(nodes=1)
     run, before = engine.monitor.run_id, {executor["id"] for executor in engine.monitor.executors}
-    host = next(node for node in cluster.nodes() if node.name == engine.machines.names()[0])
+    host = next(node for node in cluster.workers() if node.name == names(engine)[0])
     events = list(engine.observe().events)
     _executors(host)[0].kill()
 
@@ -63,10 +63,10 @@ def test_an_executor_that_dies_while_the_query_runs_is_replaced_and_both_are_tol
     assert engine.monitor.run_id == run
 
 
-def test_a_node_that_ends_by_itself_is_replaced(totals: Shared, cluster: LocalProvider) -> None:
+def test_a_node_that_ends_by_itself_is_replaced(totals: Shared, cluster: LocalCluster) -> None:
     engine = totals.at(nodes=1)
-    before, (lost,) = engine.configuration, engine.machines.names()
-    next(node for node in cluster.nodes() if node.name == lost).process.kill()
+    before, (lost,) = engine.configuration, names(engine)
+    next(node for node in cluster.workers() if node.name == lost).process.kill()
     events = list(engine.observe().events)
 
     def replaced() -> bool:
@@ -75,13 +75,13 @@ def test_a_node_that_ends_by_itself_is_replaced(totals: Shared, cluster: LocalPr
 
     eventually(replaced, "another node, with its executors")
     assert any(event.text == f"node {lost} ended by itself" for event in events)
-    (node,) = engine.machines.names()
+    (node,) = names(engine)
     assert node != lost and node in engine.monitor.nodes_of_executors().values()
     assert engine.configuration == before
     observe_batches(engine, 2)
 
 
-def _executors(node: LocalNode) -> list[psutil.Process]:
+def _executors(node: Worker) -> list[psutil.Process]:
     """The executors' processes on a node."""
     found = []
     for pid in members(node.process.pid):

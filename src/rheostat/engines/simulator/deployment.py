@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.engines.simulator.settings import Settings
+from rheostat.model.node import Node
 from rheostat.model.topology import Topology
-from rheostat.providers.simulated import SimulatedNode
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -36,7 +36,7 @@ class Deployment:
 def deploy(
     topology: Topology,
     hosts: Mapping[str, Mapping[str, int]],
-    nodes: tuple[SimulatedNode, ...],
+    nodes: tuple[Node, ...],
     executors: int,
     settings: Settings,
 ) -> Deployment:

@@ -19,9 +19,10 @@ from rheostat.engines.simulator.storm import StormFlow
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Cause, Outcome, Placement, Plan, Status
 from rheostat.model.errors import UserError
+from rheostat.model.node import Node
 from rheostat.model.observation import ApplicationMeasures, Observation
 from rheostat.model.topology import Topology
-from rheostat.providers.simulated import SimulatedNode, SimulatedProvider
+from rheostat.providers.simulated import SimulatedProvider
 
 FLOWS: dict[str, Callable[[Topology, Settings], Flow]] = {
     "pipelined": PipelinedFlow,
@@ -49,9 +50,9 @@ class Simulator:
         self._chance = np.random.default_rng(self.settings.seed)
         self.flow = FLOWS[self.settings.mode](topology, self.settings)
         self.record = Record(load, self.settings.step_seconds)
-        self.provider = SimulatedProvider(self.now, self.settings.regions)
+        self.provider = SimulatedProvider(self, self.settings.kinds, self.settings.regions)
         for number in range(initial.nodes):
-            self.provider.add(self.kinds[0], self.settings.regions[number % len(self.settings.regions)])
+            self.provider.order(self.kinds[0], self.settings.regions[number % len(self.settings.regions)])
         self.configuration = initial
         self._hosts: Hosts = {}
         self._check_slots(initial)
@@ -107,7 +108,7 @@ class Simulator:
         slots = sum(node.kind.slots for node in after)
         if self._lacks_slots(plan.target.parallelism, slots):
             for node in ordered:
-                self.provider.remove(node.name)
+                self.provider.release(node.name)
             needed = self.model.slots_for(plan.target.parallelism)
             why = f"{needed} instances need as many slots, {len(after)} nodes have {slots}; rolled back"
             cause = Cause("slots", self.topology.name, slots, "<", needed)
@@ -115,7 +116,7 @@ class Simulator:
         pause = self._pause(plan)
         self._paused_until = self.now() + pause
         for node in set(self.provider.nodes()) - set(after):
-            self.provider.remove(node.name)
+            self.provider.release(node.name)
         target = replace(plan.target, nodes=len(after))
         self._deploy(target, after, plan.placement)
         self.configuration = target
@@ -126,21 +127,20 @@ class Simulator:
         did = f"{self.configuration.describe(plan.current)} in {took:.0f} s, stood still for {pause:.0f} s"
         return Outcome(Status.APPLIED, self.configuration, started, self.now(), did, plan.causes, pause)
 
-    def _order_nodes(self, plan: Plan) -> list[SimulatedNode]:
+    def _order_nodes(self, plan: Plan) -> list[Node]:
         """Order the nodes that the target needs and wait until their executors registered."""
         current = self.provider.nodes()
         kinds = {kind.name: kind for kind in self.kinds}
         wanted: list[tuple[NodeKind, str]] = [(kinds[kind], region) for kind, region in plan.placement.add]
         if not wanted and not plan.placement.remove:
             wanted = [(self.kinds[0], "")] * (plan.target.nodes - len(current))
-        ordered = [self.provider.add(kind, region) for kind, region in wanted]
-        if ordered:
-            self.sleep(max(node.ready_at for node in ordered) - self.now())
+        ordered = [self.provider.order(kind, region) for kind, region in wanted]
+        self.provider.wait([node.name for node in ordered])
         if plan.target.executors > self.configuration.executors:
             self.sleep(self.settings.executor_startup_seconds)
         return ordered
 
-    def _remaining(self, plan: Plan) -> tuple[SimulatedNode, ...]:
+    def _remaining(self, plan: Plan) -> tuple[Node, ...]:
         """The nodes that stay: all but the wished ones, or the youngest beyond the target."""
         nodes = self.provider.nodes()
         if plan.placement.remove or plan.placement.add:
@@ -164,7 +164,7 @@ class Simulator:
         bytes_moved = sum(operator.state_bytes for operator in state)
         return settings.restart_seconds + bytes_moved / settings.state_bytes_per_second
 
-    def _deploy(self, target: Configuration, nodes: tuple[SimulatedNode, ...], wishes: Placement) -> None:
+    def _deploy(self, target: Configuration, nodes: tuple[Node, ...], wishes: Placement) -> None:
         per_row = self.flow.per_source.T @ self._mix * self.flow.cost
         weights = {n: float(per_row[i]) / target.parallelism[n] for i, n in enumerate(self.topology.names)}
         self._hosts = place(self._hosts, target.parallelism, nodes, wishes, self._hidden, weights)

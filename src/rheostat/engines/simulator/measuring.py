@@ -7,15 +7,15 @@ import numpy as np
 from rheostat.analyze.rates import stated_selectivity
 from rheostat.engines.simulator.deployment import totals
 from rheostat.engines.simulator.flow import Flow
+from rheostat.model.node import Node
 from rheostat.model.observation import InstanceMeasures, NodeMeasures, OperatorMeasures
 from rheostat.model.topology import Topology
-from rheostat.providers.simulated import SimulatedNode
 
 ARRIVAL_PARTS = 6  # into how many parts of the window arrivals are told
 
 
 def operators(
-    topology: Topology, flow: Flow, hosts: Sequence[SimulatedNode], seconds: float
+    topology: Topology, flow: Flow, hosts: Sequence[Node], seconds: float
 ) -> dict[str, OperatorMeasures]:
     """Rows, CPU and queues of every operator."""
     deployment, sigma = flow.deployment, stated_selectivity(topology)
@@ -40,7 +40,7 @@ def operators(
 
 def nodes(
     flow: Flow,
-    machines: Sequence[SimulatedNode],
+    machines: Sequence[Node],
     hosts: Mapping[str, Mapping[str, int]],
     hidden: frozenset[str],
     seconds: float,
@@ -62,6 +62,7 @@ def nodes(
                 cores=kind.cores,
                 kind=kind.name,
                 region=node.region,
+                price_per_hour=kind.price_per_hour,
                 executors=kind.executors,
                 cpu=min(1.0, cpu / kind.cores),
                 memory=min(1.0, memory / kind.memory_mb),
@@ -72,7 +73,7 @@ def nodes(
     return tuple(measured)
 
 
-def _instances(flow: Flow, hosts: Sequence[SimulatedNode], seconds: float) -> list[list[InstanceMeasures]]:
+def _instances(flow: Flow, hosts: Sequence[Node], seconds: float) -> list[list[InstanceMeasures]]:
     """Each operator's instances; none in micro-batch, whose tasks have no fixed place."""
     found: list[list[InstanceMeasures]] = [[] for _ in range(flow.size)]
     if flow.settings.mode == "staged":

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from rheostat.model.decision import Placement
-from rheostat.providers.simulated import SimulatedNode
+from rheostat.model.node import Node
 
 Hosts = dict[str, dict[str, int]]  # node -> operator -> instances, nodes oldest first
 
@@ -11,7 +11,7 @@ Hosts = dict[str, dict[str, int]]  # node -> operator -> instances, nodes oldest
 def place(
     before: Mapping[str, Mapping[str, int]],
     parallelism: Mapping[str, int],
-    nodes: Iterable[SimulatedNode],
+    nodes: Iterable[Node],
     wishes: Placement,
     hidden: frozenset[str] = frozenset(),
     weights: Mapping[str, float] | None = None,
@@ -24,7 +24,7 @@ def place(
     return _even(parallelism, open_nodes)
 
 
-def _even(parallelism: Mapping[str, int], nodes: list[SimulatedNode]) -> Hosts:
+def _even(parallelism: Mapping[str, int], nodes: list[Node]) -> Hosts:
     """Deal instances in turn, a node of more slots more often: Storm's even scheduler, Spark's spreading."""
     hosts: Hosts = {node.name: {} for node in nodes}
     turns = [node.name for node in nodes]
@@ -43,7 +43,7 @@ def _even(parallelism: Mapping[str, int], nodes: list[SimulatedNode]) -> Hosts:
 def _keep(
     before: Mapping[str, Mapping[str, int]],
     parallelism: Mapping[str, int],
-    nodes: list[SimulatedNode],
+    nodes: list[Node],
     wishes: Placement,
     hidden: frozenset[str],
     weights: Mapping[str, float],  # CPU of one instance

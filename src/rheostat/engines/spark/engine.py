@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from rheostat.analyze.execution import ExecutionModel, Pipelined, Staged, ceil
-from rheostat.control.ports import Clock
+from rheostat.control.ports import Clock, Provider
 from rheostat.engines.spark.actuate.actuator import Actuator
 from rheostat.engines.spark.actuate.healer import Healer
 from rheostat.engines.spark.driver_process import DriverLostError, DriverProcess, EndedError
-from rheostat.engines.spark.machines import Machines
 from rheostat.engines.spark.observe.monitor import Meter, Monitor
 from rheostat.engines.spark.spec import Spec
 from rheostat.model.configuration import Configuration, NodeKind
@@ -37,17 +36,17 @@ class SparkEngine:
     def __init__(
         self,
         link: DriverProcess,
-        machines: Machines,
+        provider: Provider,
         clock: Clock,
         began_at: float,
         start: Callable[[Spec], DriverProcess] = DriverProcess.start,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         """`pause` waits like the clock's sleep, but nobody who watches the run polls meanwhile."""
-        self.clock, self.machines, self._start, self._pause = clock, machines, start, pause
+        self.clock, self.provider, self._start, self._pause = clock, provider, start, pause
         self._realtime = link.spec.mode == "realtime"
-        self.kinds: tuple[NodeKind, ...] = (machines.kind,)
-        self.monitor = Monitor(link, machines, began_at, self._realtime)
+        self.kinds: tuple[NodeKind, ...] = provider.kinds
+        self.monitor = Monitor(link, provider, began_at, self._realtime)
         about = self._describe()
         self._declared = topology(link.spec.name, about, self._realtime)
         self.topology = self._declared if self._realtime else in_waves(self._declared)
@@ -61,7 +60,7 @@ class SparkEngine:
         self._reviving = False
         self._held = False  # whether a driver that was started again still lacks slots to begin
         self._actuator = Actuator(
-            self.monitor, machines, clock, self._declared, self._realtime, self._reserved
+            self.monitor, provider, clock, self._declared, self._realtime, self._reserved
         )
         self._healer = Healer(self._actuator)
         self._backoff, self._driver_started = FIRST_BACKOFF_SECONDS, clock.now()
@@ -71,11 +70,11 @@ class SparkEngine:
 
     @property
     def configuration(self) -> Configuration:
-        nodes, parallelism = len(self.machines.names()), dict(self._parallelism)
+        nodes, parallelism = self.provider.nodes(), dict(self._parallelism)
         if self._waves:
-            slots = max(1, nodes * self.kinds[0].slots)
+            slots = max(1, sum(node.kind.slots for node in nodes))
             parallelism = {name: min(tasks, slots) for name, tasks in parallelism.items()}
-        return Configuration(parallelism, nodes * self.kinds[0].executors, nodes)
+        return Configuration(parallelism, sum(node.kind.executors for node in nodes), len(nodes))
 
     @property
     def _waves(self) -> bool:
@@ -88,22 +87,21 @@ class SparkEngine:
             return Pipelined(self._reserved)
         trigger = self._trigger or DEFAULT_TRIGGER_SECONDS
         seen = self.monitor.stage_overhead()
-        kind, limited = self.kinds[0], self.machines.limited
+        kinds = {node.kind for node in self.provider.nodes()} or {self.kinds[0]}
+        alone = min(max(1.0, min(kind.slots, 1 / kind.slot_cores)) for kind in kinds)
         return Staged(
             trigger,
             FIRST_OVERHEAD_SECONDS if seen is None else seen,
             self._declared.pinned,
             tuple(frozenset(query.operators) for query in self.monitor.queries.values()),
-            node_slots=kind.slots,
-            alone=max(1.0, min(kind.slots, 1 / kind.slot_cores)) if limited else 1.0,
+            node_slots=min(kind.slots for kind in kinds),
+            alone=alone if self.provider.limited else 1.0,
             waves=self._waves,
         )
 
     def observe(self) -> Observation:
         self.poll()
-        return self.monitor.observe(
-            self.clock.now(), self.topology, self._parallelism, self._trigger, self.kinds[0]
-        )
+        return self.monitor.observe(self.clock.now(), self.topology, self._parallelism, self._trigger)
 
     def apply(self, plan: Plan) -> Outcome:
         started, before = self.clock.now(), self.configuration
@@ -153,7 +151,7 @@ class SparkEngine:
 
     def _check_begin(self) -> None:
         needed = self.model.slots_for(self._parallelism)
-        slots = min(self.monitor.slots, self._actuator.nodes * self.kinds[0].slots)  # others are given back
+        slots = min(self.monitor.slots, self._actuator.planned_slots)  # others are given back
         if self._realtime and needed > slots:
             raise UserError(
                 f"Real-Time Mode gives {needed} instances a slot each, the nodes have {slots}: "
@@ -176,7 +174,7 @@ class SparkEngine:
             self._revive(str(error))
         if not self._settled and any(not batch.idle for batch in self.monitor.recent):
             self._settled = True  # the very first batch belongs to booting, too
-            self._actuator.settle(self.machines.names())
+            self._actuator.settle(tuple(node.name for node in self.provider.nodes()))
 
     def now(self) -> float:
         """Seconds since the run began."""
@@ -184,7 +182,7 @@ class SparkEngine:
 
     def meter(self) -> Meter:
         """A meter of the nodes' CPU and memory."""
-        return Meter(self.machines)
+        return Meter(self.provider)
 
     # ----------------------------------------------------------------------------------------------------
 
@@ -268,7 +266,6 @@ class SparkEngine:
 
     def _start_again(self, spec: Spec) -> None:
         """Start a driver like one that died; its nodes and executors come back as others do."""
-        spec = replace(spec, socket=DriverProcess.socket_path(self.machines.scratch))
         self.monitor.another(self._start(spec))
         self._parallelism |= self._describe()["state"]
         self._actuator.request_executors()

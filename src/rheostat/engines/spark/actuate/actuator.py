@@ -6,16 +6,16 @@ lost meanwhile is a step that fails. In micro-batch, where tasks may wait for sl
 come are made beforehand: a batch that runs when they come has work for them.
 """
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from threading import Thread
 from typing import Any
 
-from rheostat.control.ports import Clock
-from rheostat.engines.spark.machines import Machines
+from rheostat.control.ports import Clock, Provider
 from rheostat.engines.spark.observe.monitor import Monitor
-from rheostat.model.configuration import Configuration
+from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Plan
 from rheostat.model.errors import RheostatError, UserError
 from rheostat.model.topology import Topology
@@ -28,8 +28,15 @@ RESCALE_SECONDS = 600.0
 POLL_SECONDS = 0.2
 
 
+NodeWish = tuple[NodeKind, str]  # a kind and a region
+
+
 def _nothing(_step: str) -> None:
     pass
+
+
+def _executors(nodes: Sequence[NodeWish]) -> int:
+    return sum(kind.executors for kind, _ in nodes)
 
 
 def _larger(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
@@ -41,7 +48,7 @@ class Actuator:
     """Changes a running application; everything it waits for, it waits for with a limit."""
 
     monitor: Monitor
-    machines: Machines
+    provider: Provider
     clock: Clock
     topology: Topology
     realtime: bool
@@ -51,7 +58,7 @@ class Actuator:
     pause_seconds: float = 0.0
     parallelism: Mapping[str, int] = field(default_factory=dict)  # what runs, however far a plan got
     touched: bool = False  # whether the plan got so far that something was changed
-    nodes: int = 0  # how many were decided on, whatever happened to them since
+    planned: tuple[NodeWish, ...] = ()  # the nodes that were decided on, whatever happened to them since
     before_step: Callable[[str], None] = _nothing  # told each step's name; faults are put in here
 
     def carry_out(self, plan: Plan) -> None:
@@ -60,7 +67,8 @@ class Actuator:
         before, target = plan.current, plan.target
         self.parallelism = before.parallelism
         coming, leaving = self._coming(plan), self._leaving(plan)
-        nodes = before.nodes + coming  # the most that there are at any time
+        there = self._wishes(before.nodes)
+        staying = [(node.kind, node.region) for node in self.provider.nodes() if node.name not in leaving]
         self._check_state(before, target)
         self.touched = True
         self.monitor.begin_change()
@@ -70,97 +78,140 @@ class Actuator:
                 self._set_stateless(before.parallelism, _larger(before.parallelism, target.parallelism))
             added = self._add_nodes(coming)
             if coming or target.executors > before.executors:
-                self._add_executors(nodes, added)
+                self._add_executors((*there, *coming), added)
                 self.settle(added)
             self._check_slots(target)
             self.before_step("parallelism")
             changed = self._set_parallelism(before.parallelism, target.parallelism)
         except RheostatError as error:
-            if not self._take_back(added, before, target):
+            if not self._take_back(added, there, before, target):
                 raise
             raise type(error)(f"{error}; rolled back") from error
         self.parallelism = target.parallelism
         if coming:
-            self.nodes = nodes
+            self.planned = (*there, *coming)
         if changed:
             self.before_step("batch")
             if leaving:
                 self._wait_for_batch(changed)
         if leaving:
-            self._remove(leaving, nodes - len(leaving))
-            self.nodes = nodes - len(leaving)
+            self._remove(leaving, (*staying, *coming))
+            self.planned = (*staying, *coming)
         self.before_step("end")
 
     def prepare(self, nodes: int) -> None:
         """Have so many nodes with their executors before anything runs on them, and no more."""
         self.monitor.poll(self.clock.now())
-        self._add_nodes(max(0, nodes - len(self.machines.names())))
-        self._add_executors(nodes, self.machines.names(), FIRST_SECONDS)
-        if surplus := self.machines.names()[nodes:]:
-            self._remove(surplus, nodes)
-        self.nodes = nodes
+        planned = self._wishes(nodes)
+        self._add_nodes(self._missing(planned))
+        self._add_executors(planned, self.names(), FIRST_SECONDS)
+        if surplus := self.names()[nodes:]:
+            self._remove(surplus, planned)
+        self.planned = planned
 
     def replace_lost(self) -> tuple[str, ...]:
         """Start what is missing of the nodes that were decided on, and see their executors registered."""
-        added = self.machines.add(self.nodes - len(self.machines.names()))
+        added = self._order(self._missing(self.planned))
         try:
-            self._add_executors(self.nodes, added)
+            self._add_executors(self.planned, added)
         finally:
-            self.settle(tuple(name for name in added if name in self.machines.names()))
+            self.settle(tuple(name for name in added if name in self.names()))
         return added
 
     def give_back(self) -> tuple[str, ...]:
         """Let executors go that are more than was decided on; returns their nodes."""
-        surplus = self.machines.names()[self.nodes :] if self.nodes else ()
-        if not surplus or len(self.monitor.executors) <= self.nodes * self.machines.kind.executors:
+        surplus = self.names()[len(self.planned) :] if self.planned else ()
+        if not surplus or len(self.monitor.executors) <= _executors(self.planned):
             return ()
-        self._remove(surplus, self.nodes)
+        self._remove(surplus, self.planned)
         return surplus
 
     def request_executors(self) -> None:
         """Ask for as many executors as were decided on; a new driver, or one that lost some, needs it."""
-        self.monitor.link.ask("executors", total=self.nodes * self.machines.kind.executors)
+        self.monitor.link.ask("executors", total=_executors(self.planned))
 
-    def _hosts(self) -> list[str]:
-        """The node of each executor that takes tasks; Spark keeps some for a while whose node is gone."""
-        there = self.machines.names()
-        hosts = [self.machines.of(one) for one in self.monitor.executors if one["ready"]]
-        return [name for name in hosts if name in there]
+    def names(self) -> tuple[str, ...]:
+        """The nodes that are there, oldest first."""
+        return tuple(node.name for node in self.provider.nodes())
+
+    @property
+    def planned_slots(self) -> int:
+        """The slots of all nodes that were decided on."""
+        return sum(kind.slots for kind, _ in self.planned)
 
     @property
     def whole(self) -> bool:
         """Whether all nodes that were decided on are there, with their executors."""
-        wanted = self.nodes * self.machines.kind.executors
-        return len(self.machines.names()) >= self.nodes and len(self._hosts()) >= wanted
+        return len(self.names()) >= len(self.planned) and len(self._hosts()) >= _executors(self.planned)
+
+    def _hosts(self) -> list[str]:
+        """The node of each executor that takes tasks; Spark keeps some for a while whose node is gone."""
+        there = self.names()
+        hosts = [self.monitor.node_of(executor) for executor in self.monitor.executors if executor["ready"]]
+        return [name for name in hosts if name in there]
+
+    def _wishes(self, count: int) -> tuple[NodeWish, ...]:
+        """So many nodes as they are, the oldest first; what is missing is of the default kind."""
+        there = [(node.kind, node.region) for node in self.provider.nodes()][:count]
+        default = (self.provider.kinds[0], self.provider.regions[0])
+        return (*there, *[default] * (count - len(there)))
+
+    def _missing(self, planned: Sequence[NodeWish]) -> list[NodeWish]:
+        """What has to be ordered; nodes of somebody else's come with the executors that are requested."""
+        if not self.provider.owned:
+            return []
+        there = Counter((node.kind, node.region) for node in self.provider.nodes())
+        return list((Counter(planned) - there).elements())
 
     def settle(self, nodes: tuple[str, ...]) -> None:
         """These nodes are up: from now on they are as large as their kind says."""
         for name in nodes:
-            self.machines.settle(name)
+            self.provider.settle(name)
 
     # -- out ---------------------------------------------------------------------------------------------
 
-    def _add_nodes(self, count: int) -> tuple[str, ...]:
-        if not count:
+    def _add_nodes(self, wishes: Sequence[NodeWish]) -> tuple[str, ...]:
+        if not wishes:
             return ()
         self.before_step("nodes")
         began = self.clock.now()
-        added = self.machines.add(count)
+        added = self._order(wishes)
         if added:
             self.steps.append(f"{', '.join(added)} up after {self.clock.now() - began:.1f} s")
         return added
 
-    def _add_executors(self, nodes: int, added: tuple[str, ...], seconds: float | None = None) -> None:
+    def _order(self, wishes: Sequence[NodeWish]) -> tuple[str, ...]:
+        """Order nodes, and wait until they can take executors."""
+        if not self.provider.owned:
+            return ()
+        ordered: list[str] = []
+        try:
+            for kind, region in wishes:
+                ordered.append(self.provider.order(kind, region).name)
+            self.provider.wait(ordered)
+        except RheostatError:
+            for name in set(ordered) & set(self.names()):
+                self.provider.release(name)
+            raise
+        return tuple(ordered)
+
+    def _add_executors(
+        self, planned: Sequence[NodeWish], added: tuple[str, ...], seconds: float | None = None
+    ) -> None:
         limit = self.executor_seconds if seconds is None else seconds
-        began, wanted, losses = self.clock.now(), nodes * self.machines.kind.executors, self.machines.losses
+        began, wanted, losses = self.clock.now(), _executors(planned), self.provider.losses
         self.monitor.link.ask("executors", total=wanted)
         self.before_step("executors")
 
         def here() -> bool:
-            if self.machines.losses > losses:
+            if self.provider.losses > losses:
                 raise RheostatError("a node ended by itself before its executors were registered")
-            hosts, per_node = self._hosts(), self.machines.kind.executors
-            return len(hosts) >= wanted and all(hosts.count(name) >= per_node for name in added)
+            hosts = self._hosts()
+            return len(hosts) >= wanted and all(
+                hosts.count(node.name) >= node.kind.executors
+                for node in self.provider.nodes()
+                if node.name in added
+            )
 
         if not self._wait(here, limit):
             ready, known = len(self._hosts()), len(self.monitor.executors)
@@ -168,20 +219,26 @@ class Actuator:
             raise RheostatError(f"{ready} of {wanted} executors were ready in {limit:g} s{others}")
         self.steps.append(f"{wanted} executors registered after {self.clock.now() - began:.1f} s")
 
-    def _take_back(self, added: tuple[str, ...], before: Configuration, target: Configuration) -> bool:
+    def _take_back(
+        self,
+        added: tuple[str, ...],
+        there: Sequence[NodeWish],
+        before: Configuration,
+        target: Configuration,
+    ) -> bool:
         """Return to what ran before; whether that was reached. The error that led here is the one to tell."""
         reached = self.parallelism == before.parallelism  # state that was rewritten stays so
         try:
             self._set_stateless(target.parallelism, before.parallelism)
-            self.monitor.link.ask("executors", total=before.nodes * self.machines.kind.executors)
+            self.monitor.link.ask("executors", total=_executors(there))
             if added:
                 self._release(added)
         except RheostatError as error:
             self.steps.append(f"rolling back: {error}")
             reached = False
         for name in added:
-            if name in self.machines.names():
-                self.machines.remove(name)
+            if name in self.names():
+                self.provider.release(name)
         return reached
 
     # -- parallelism -------------------------------------------------------------------------------------
@@ -244,7 +301,7 @@ class Actuator:
 
     def _ask_for_rescale(self, operator: str, count: int) -> dict[str, Any]:
         """Ask, and keep the nodes there meanwhile: without executors a rewrite would wait for ever."""
-        link, wanted, added = self.monitor.link, len(self.machines.names()), list[str]()
+        link, wanted, added = self.monitor.link, self._wishes(len(self.names())), list[str]()
         asked = Future[dict[str, Any]]()
 
         def ask() -> None:
@@ -262,20 +319,20 @@ class Actuator:
             link.hang_up()  # an answer that comes later is nobody's
             raise
         finally:
-            self.settle(tuple(name for name in added if name in self.machines.names()))
+            self.settle(tuple(name for name in added if name in self.names()))
 
-    def _replace_nodes(self, wanted: int) -> tuple[str, ...]:
-        """Start what was lost of so many nodes; their executors come by themselves."""
-        if self.machines.scratch is None:  # not ours to replace
+    def _replace_nodes(self, wanted: Sequence[NodeWish]) -> tuple[str, ...]:
+        """Start what was lost of these nodes; their executors come by themselves."""
+        if not self.provider.owned:  # not ours to replace
             return ()
-        lost = self.machines.check(())
-        missing = wanted - len(self.machines.names())
-        if missing <= 0:
+        lost = self.provider.refresh(())
+        missing = self._missing(wanted)
+        if not missing:
             return ()
         try:
-            added = self.machines.add(missing)
+            added = self._order(missing)
         except RheostatError as error:
-            self.monitor.note(self.clock.now(), "node", f"{missing} missing: {error}; tried again")
+            self.monitor.note(self.clock.now(), "node", f"{len(missing)} missing: {error}; tried again")
             return ()
         words = f"{', '.join(lost) or 'a node'} ended by itself, {', '.join(added)} came for it"
         self.monitor.note(self.clock.now(), "node", words)
@@ -310,32 +367,34 @@ class Actuator:
 
     # -- in ----------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _coming(plan: Plan) -> int:
-        """How many nodes to start: those that the plan lists, or what the target has more."""
+    def _coming(self, plan: Plan) -> list[NodeWish]:
+        """The nodes to start: those that the plan lists, or what the target has more."""
+        kinds = {kind.name: kind for kind in self.provider.kinds}
         if plan.placement.add or plan.placement.remove:
-            return len(plan.placement.add)
-        return max(0, plan.target.nodes - plan.current.nodes)
+            return [(kinds[kind], region) for kind, region in plan.placement.add]
+        default = (self.provider.kinds[0], self.provider.regions[0])
+        return [default] * max(0, plan.target.nodes - plan.current.nodes)
 
     def _leaving(self, plan: Plan) -> tuple[str, ...]:
         """The nodes to end: those that the plan names, or the youngest."""
-        names = self.machines.names()
+        names = self.names()
         if plan.placement.remove or plan.placement.add:
             return tuple(name for name in plan.placement.remove if name in names)
         surplus = plan.current.nodes - plan.target.nodes
         return names[-surplus:] if surplus > 0 else ()
 
-    def _remove(self, leaving: tuple[str, ...], nodes: int) -> None:
+    def _remove(self, leaving: tuple[str, ...], planned: Sequence[NodeWish]) -> None:
+        """Release these nodes, so that the planned ones are left."""
         self.before_step("release")
         self.monitor.poll(self.clock.now())
-        there = self.machines.names()  # one that was to stay may have ended by itself: then another stays
-        leaving = tuple(name for name in leaving if name in there)[: max(0, len(there) - nodes)]
-        self.monitor.link.ask("executors", total=nodes * self.machines.kind.executors)
+        there = self.names()  # one that was to stay may have ended by itself: then another stays
+        leaving = tuple(name for name in leaving if name in there)[: max(0, len(there) - len(planned))]
+        self.monitor.link.ask("executors", total=_executors(planned))
         self._release(leaving)
         self.before_step("remove")
         for name in leaving:
-            if name in self.machines.names():  # it may have ended by itself
-                self.machines.remove(name)
+            if name in self.names():  # it may have ended by itself
+                self.provider.release(name)
         self.steps.append(f"{', '.join(leaving) or 'no node'} removed")
 
     def _release(self, nodes: tuple[str, ...]) -> None:

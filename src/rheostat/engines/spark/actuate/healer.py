@@ -24,11 +24,11 @@ class Healer:
 
     def heal(self) -> bool:
         """Bring back what is missing, else try again later; whether anything changed."""
-        if self._busy or self.actuator.machines.allocated:  # what Spark decides is right
+        if self._busy or self.actuator.provider.decides:
             return False
         self._busy = True
         try:
-            if self.actuator.machines.scratch is None:  # not ours to replace
+            if not self.actuator.provider.owned:  # not ours to replace
                 return self._give_back()
             ended = self._end_dropped()
             return self._replace() or ended
@@ -43,8 +43,8 @@ class Healer:
         return bool(surplus)
 
     def _replace(self) -> bool:
-        actuator, began, there = self.actuator, self.actuator.clock.now(), self.actuator.machines.names()
-        missing = actuator.nodes - len(there)
+        actuator, began, there = self.actuator, self.actuator.clock.now(), self.actuator.names()
+        missing = len(actuator.planned) - len(there)
         if missing <= 0:
             return self._have_come()
         if began < self._not_before:
@@ -54,12 +54,13 @@ class Healer:
         except DriverLostError:
             raise
         except RheostatError as error:
-            names = actuator.machines.names()
-            if len(names) >= actuator.nodes:
+            names = actuator.names()
+            if len(names) >= len(actuator.planned):
                 self._late = ", ".join(name for name in names if name not in there), began
                 self._note(f"{self._late[0]} came for what was lost; {error}, and are waited for")
                 return True
-            self._note(f"{missing} of {actuator.nodes} missing: {error}; tried again in {self._backoff:g} s")
+            lacking = f"{missing} of {len(actuator.planned)} missing"
+            self._note(f"{lacking}: {error}; tried again in {self._backoff:g} s")
             self._not_before = actuator.clock.now() + self._backoff
             self._backoff = min(LONGEST_BACKOFF_SECONDS, 2 * self._backoff)
             return True
@@ -81,11 +82,11 @@ class Healer:
         """A node that stays without executors may have been frozen so long that its Master gave it up."""
         actuator, now = self.actuator, self.actuator.clock.now()
         hosts, ended = set(actuator.monitor.nodes_of_executors().values()), False
-        names = actuator.machines.names()
+        names = actuator.names()
         self._bare = {name: self._bare.get(name, now) for name in names if name not in hosts}
         for name in [name for name, since in self._bare.items() if now - since >= BARE_SECONDS]:
             if self._is_dropped(name):
-                actuator.machines.remove(name)
+                actuator.provider.release(name)
                 self._note(f"node {name} was given up by the Master for {BARE_SECONDS:g} s: ended")
                 ended = True
             else:
@@ -95,7 +96,7 @@ class Healer:
 
     def _is_dropped(self, name: str) -> bool:
         try:
-            return self.actuator.machines.dropped(name)
+            return self.actuator.provider.abandoned(name)
         except OSError:  # the Master does not answer: nothing is known
             return False
 

@@ -79,9 +79,12 @@ def operators(
     stages: Shares,
     parallelism: Mapping[str, int],
     nodes: Mapping[str, str],
-    kind: NodeKind,
+    kinds: Mapping[str, NodeKind],
 ) -> dict[str, OperatorMeasures]:
-    """Rows, CPU and skew of one query's operators; `nodes` tells on which node an executor runs."""
+    """Rows, CPU and skew of one query's operators.
+
+    `nodes` has the node of each executor, `kinds` the kind of each node.
+    """
     measured, window = {}, window.trusted
     rows = {name: _rows_in(topology, window, stages, name) for name in names}
     for name in names:
@@ -110,7 +113,7 @@ def operators(
             if first
             else (),
             skew=_skew(runs, window.realtime),
-            instances=_instances(window, runs, nodes, kind) if window.realtime else (),
+            instances=_instances(window, runs, nodes, kinds) if window.realtime else (),
         )
     return measured
 
@@ -372,20 +375,26 @@ def _skew(runs: list[list[StageRun]], realtime: bool) -> float | None:
 
 
 def _instances(
-    window: Window, runs: list[list[StageRun]], nodes: Mapping[str, str], kind: NodeKind
+    window: Window, runs: list[list[StageRun]], nodes: Mapping[str, str], kinds: Mapping[str, NodeKind]
 ) -> tuple[InstanceMeasures, ...]:
     """Where the instances of the last batch ran; they hold their slots for the whole batch."""
     if not runs or not runs[-1]:
         return ()
     seconds = max(window.ran[-1].seconds, 1e-9)
+    offered = {name: seconds * kind.slot_cores for name, kind in kinds.items()}
+    hosts = [(nodes.get(executor, "?"), cpu) for executor, cpu, _ in runs[-1][0].each]
     return tuple(
-        InstanceMeasures(nodes.get(executor, "?"), utilisation=cpu / (seconds * kind.slot_cores))
-        for executor, cpu, _ in runs[-1][0].each
+        InstanceMeasures(node, utilisation=cpu / offered[node] if node in offered else None)
+        for node, cpu in hosts
     )
 
 
 def hosted(
-    names: Sequence[str], window: Window, stages: Shares, nodes: Mapping[str, str], slots: int
+    names: Sequence[str],
+    window: Window,
+    stages: Shares,
+    nodes: Mapping[str, str],
+    kinds: Mapping[str, NodeKind],
 ) -> Counter[tuple[str, str]] | None:
     """How many instances of each operator each node ran at once in the last batch: (node, operator).
 
@@ -403,7 +412,12 @@ def hosted(
             return None
         placed.update((nodes.get(executor, "?"), name) for run in runs[-1][:1] for executor, _, _ in run.each)
     if not window.realtime:  # tasks beyond the slots run one after the other
-        placed = Counter({place: min(tasks, slots) for place, tasks in placed.items()})
+        placed = Counter(
+            {
+                (node, name): min(tasks, kinds[node].slots) if node in kinds else tasks
+                for (node, name), tasks in placed.items()
+            }
+        )
     return placed
 
 

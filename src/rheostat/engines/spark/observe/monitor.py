@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 from typing import Any
+from urllib.parse import urlsplit
 
+from rheostat.control.ports import Provider
 from rheostat.engines.spark.driver_process import DriverProcess
-from rheostat.engines.spark.machines import Machines
 from rheostat.engines.spark.observe import measures
 from rheostat.engines.spark.observe.batches import Batch, Ledger
 from rheostat.engines.spark.query_graph import operator_of
@@ -31,15 +32,15 @@ COLD_BATCHES = 2  # the first of a run tell of a JVM that loads its classes, not
 class Meter:
     """Measures the nodes' CPU between its readings; everyone who reads has their own."""
 
-    def __init__(self, machines: Machines) -> None:
-        self._machines = machines
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
         self._before: dict[str, tuple[float, float]] = {}  # node -> (at, CPU seconds)
 
     def read(self, now: float) -> dict[str, tuple[float | None, float | None]]:
         """Cores that each node used since the last reading, and its bytes in memory; None: not known."""
         found: dict[str, tuple[float | None, float | None]] = {}
-        for name in self._machines.names():
-            used = self._machines.usage(name)
+        for name in (node.name for node in self._provider.nodes()):
+            used = self._provider.usage(name)
             if used is None:
                 found[name] = (None, None)
                 continue
@@ -143,15 +144,15 @@ class Query:
 class Monitor:
     """What happens to an application: the open windows of its queries, on nodes that come and go."""
 
-    def __init__(self, link: DriverProcess, machines: Machines, began_at: float, realtime: bool) -> None:
-        self.link, self._machines = link, machines
+    def __init__(self, link: DriverProcess, provider: Provider, began_at: float, realtime: bool) -> None:
+        self.link, self._provider = link, provider
         self._began_at, self._realtime = began_at, realtime
         self.queries: dict[str, Query] = {}
         self.recent: deque[Batch] = deque(maxlen=RECENT)
         self.executors: list[dict[str, Any]] = []
         self.rows: Counter[str] = Counter()  # out of each operator since the start
         self._events: list[Event] = []
-        self._meter = Meter(machines)
+        self._meter = Meter(provider)
         self.start = 0.0
 
     def follow(self, queries: Mapping[str, Sequence[str]]) -> None:
@@ -185,7 +186,7 @@ class Monitor:
         ended.sort(key=lambda batch: batch.finished)
         for batch in ended:
             self._remember(batch)
-        for name in self._machines.check(self.executors):
+        for name in self._provider.refresh(list(self.nodes_of_executors().values())):
             self.note(now, "node", f"node {name} ended by itself")
         return ended
 
@@ -219,7 +220,15 @@ class Monitor:
 
     def nodes_of_executors(self) -> dict[str, str]:
         """On which node each executor runs."""
-        return {str(executor["id"]): self._machines.of(executor) for executor in self.executors}
+        return {str(executor["id"]): self.node_of(executor) for executor in self.executors}
+
+    def node_of(self, executor: Mapping[str, Any]) -> str:
+        """The node that an executor runs on; its page is that of the Worker, which shows its log."""
+        page = urlsplit(str(executor.get("page") or "")).netloc
+        return self._provider.node_of(str(executor["host"]), page)
+
+    def _kinds(self) -> dict[str, NodeKind]:
+        return {node.name: node.kind for node in self._provider.nodes()}
 
     @property
     def slots(self) -> int:
@@ -241,10 +250,9 @@ class Monitor:
         topology: Topology,
         parallelism: Mapping[str, int],
         trigger_seconds: float | None,
-        kind: NodeKind,
     ) -> Observation:
         """Close the windows and open the next."""
-        nodes = self.nodes_of_executors()
+        nodes, kinds = self.nodes_of_executors(), self._kinds()
         operators: dict[str, OperatorMeasures] = {}
         windows = {name: q.window(self._realtime, self.start, now) for name, q in self.queries.items()}
         silent = all(window.quiet for window in windows.values())
@@ -258,7 +266,7 @@ class Monitor:
                 query.shares(),
                 parallelism,
                 nodes,
-                kind,
+                kinds,
             )
         found = Observation(
             self.start,
@@ -298,8 +306,7 @@ class Monitor:
         """How many instances of an operator a node ran at once: (node, operator); None: not known."""
         placed: Counter[tuple[str, str]] = Counter()
         for name, query in self.queries.items():
-            slots = self._machines.kind.slots
-            hosted = measures.hosted(query.operators, windows[name], query.shares(), nodes, slots)
+            hosted = measures.hosted(query.operators, windows[name], query.shares(), nodes, self._kinds())
             if hosted is None:
                 return None
             placed += hosted
@@ -308,10 +315,10 @@ class Monitor:
     def _nodes(
         self, now: float, nodes: Mapping[str, str], placed: Mapping[tuple[str, str], int] | None
     ) -> tuple[NodeMeasures, ...]:
-        kind, used = self._machines.kind, self._meter.read(now)
-        hosted = list(nodes.values())
+        used, hosted = self._meter.read(now), list(nodes.values())
         measured = []
-        for name in self._machines.names():
+        for node in self._provider.nodes():
+            name, kind = node.name, node.kind
             cores, memory = used.get(name, (None, None))
             measured.append(
                 NodeMeasures(
@@ -319,12 +326,14 @@ class Monitor:
                     slots=kind.slots,
                     cores=kind.cores,
                     kind=kind.name,
+                    region=node.region,
+                    price_per_hour=kind.price_per_hour,
                     executors=hosted.count(name),
                     cpu=None if cores is None else min(1.0, max(0.0, cores / kind.cores)),
                     memory=None if memory is None else min(1.0, memory / (kind.memory_mb * 2**20)),
                     instances=None
                     if placed is None
-                    else {operator: count for (node, operator), count in placed.items() if node == name},
+                    else {operator: count for (host, operator), count in placed.items() if host == name},
                 )
             )
         return tuple(measured)

@@ -16,23 +16,15 @@ import psutil
 import pytest
 
 from rheostat.model.configuration import NodeKind
-from rheostat.providers.local import LocalProvider
 from rheostat.services.cleanup_process import members, remove_cgroup
+from rheostat.services.local_cluster import LocalCluster
 
 LIMIT_SECONDS = 20.0
-SPARK_CLASS = """#!/bin/sh
-echo "Starting Spark master at spark://127.0.0.1:7077"
-echo "MasterWebUI: Bound MasterWebUI, and started at http://127.0.0.1:8080"
-echo "Worker: Successfully registered with master"
-echo "WorkerWebUI: Bound WorkerWebUI, and started at http://127.0.0.1:8081"
-sleep 600 &
-wait
-"""
 PARENT = """
 from threading import Event
-from rheostat.providers.local import LocalProvider
+from rheostat.services.local_cluster import LocalCluster
 from rheostat.model.configuration import NodeKind
-with LocalProvider() as provider:
+with LocalCluster() as provider:
     node = provider.add(NodeKind(slots=1))
     provider.wait(node.name)
     print(provider.folder, provider._master.pid, node.process.pid, node.group.path if node.group else "-",
@@ -42,17 +34,8 @@ with LocalProvider() as provider:
 
 
 @pytest.fixture(autouse=True)
-def scripted_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Masters and Workers that say what Spark's say, and sleep; and a Java for them."""
-    for path, text in (
-        (tmp_path / "spark" / "bin" / "spark-class", SPARK_CLASS),
-        (tmp_path / "java" / "bin" / "java", "#!/bin/sh\necho 'openjdk version \"17.0.1\"' >&2\n"),
-    ):
-        path.parent.mkdir(parents=True)
-        path.write_text(text)
-        path.chmod(0o755)
-    monkeypatch.setenv("SPARK_HOME", str(tmp_path / "spark"))
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
+def _scripted(scripted_spark: None) -> None:
+    pass
 
 
 def eventually(condition: Callable[[], object]) -> bool:
@@ -128,13 +111,13 @@ def test_the_cleanup_process_ends_everything_when_the_parent_is_killed() -> None
 
 def test_a_cleanup_process_that_is_killed_is_replaced_and_gets_every_entry() -> None:
     kind, others = NodeKind(slots=1), cleanup_processes_of(os.getpid())
-    with LocalProvider() as provider:
+    with LocalCluster() as provider:
         first = provider.add(kind)
         (killed,) = cleanup_processes_of(os.getpid()) - others
         killed.kill()
         second = provider.add(kind)
         provider.remove(first.name)
-        assert [node.name for node in provider.nodes()] == [second.name]
+        assert [node.name for node in provider.workers()] == [second.name]
         (replaced,) = cleanup_processes_of(os.getpid()) - others
         assert replaced != killed and replaced.is_running()
     assert members(second.process.pid) == [] and not provider.folder.exists()
@@ -153,7 +136,7 @@ def test_half_an_answer_of_the_master_is_none(page: bytes, missing: int) -> None
         def log_message(self, format: str, *words: object) -> None:
             pass
 
-    with LocalProvider() as provider, HTTPServer(("127.0.0.1", 0), Half) as server:
+    with LocalCluster() as provider, HTTPServer(("127.0.0.1", 0), Half) as server:
         Thread(target=server.handle_request, daemon=True).start()
         provider._state = f"http://127.0.0.1:{server.server_port}/"
         with pytest.raises(OSError, match="the Master"):

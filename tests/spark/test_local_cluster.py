@@ -12,16 +12,16 @@ import pytest
 
 from rheostat.model.configuration import NodeKind
 from rheostat.model.errors import RheostatError
-from rheostat.providers.local import LocalProvider
 from rheostat.services import cgroups
 from rheostat.services.cleanup_process import members
+from rheostat.services.local_cluster import LocalCluster
 
 SMALL = NodeKind("small", cores=0.5, slots=2, memory_mb=512)
 
 
 @pytest.fixture(scope="module")
-def provider() -> Iterator[LocalProvider]:
-    with LocalProvider() as started:
+def provider() -> Iterator[LocalCluster]:
+    with LocalCluster() as started:
         yield started
 
 
@@ -34,26 +34,26 @@ def eventually(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
     return condition()
 
 
-def test_a_worker_registers_with_its_slots_and_is_gone_after_its_removal(provider: LocalProvider) -> None:
+def test_a_worker_registers_with_its_slots_and_is_gone_after_its_removal(provider: LocalCluster) -> None:
     before = provider.registered()
     node = provider.add(SMALL)
-    assert node.ready_at == float("inf")
+    assert node.ready_at is None
     provider.wait(node.name)
-    assert node.ready_at < float("inf")
+    assert node.ready_at is not None
     assert eventually(lambda: provider.registered() == before + 1)
     group = node.group
     provider.remove(node.name)
     assert members(node.process.pid) == []
     assert group is None or not group.path.exists()
-    assert node not in provider.nodes()
+    assert node not in provider.workers()
 
 
-def test_two_nodes_start_at_the_same_time(provider: LocalProvider) -> None:
+def test_two_nodes_start_at_the_same_time(provider: LocalCluster) -> None:
     nodes = [provider.add(SMALL), provider.add(SMALL)]
-    assert [node.ready_at for node in nodes] == [float("inf")] * 2  # neither was waited for
+    assert [node.ready_at for node in nodes] == [None] * 2  # neither was waited for
     for node in nodes:
         provider.wait(node.name)
-    there = [node.name for node in provider.nodes()]
+    there = [node.name for node in provider.workers()]
     for node in nodes:
         provider.remove(node.name)
     assert there[-2:] == [node.name for node in nodes]
@@ -65,7 +65,7 @@ def test_without_control_groups_it_says_so_once_and_goes_on(
     monkeypatch.setattr(cgroups, "_V1", tmp_path / "none")
     monkeypatch.setattr(cgroups, "_V2", tmp_path / "none")
     said: list[str] = []
-    with LocalProvider(warn=said.append) as started:
+    with LocalCluster(warn=said.append) as started:
         node = started.add(SMALL)
         started.wait(node.name)
         assert node.group is None
@@ -73,7 +73,7 @@ def test_without_control_groups_it_says_so_once_and_goes_on(
     assert "no CPU quota" in said[0]
 
 
-def test_a_node_s_cpu_is_bounded_by_its_quota(provider: LocalProvider) -> None:
+def test_a_node_s_cpu_is_bounded_by_its_quota(provider: LocalCluster) -> None:
     assert cgroups.problem() is None, "this machine has no control groups: run the tests where there are some"
     node = provider.add(SMALL)
     assert node.group is not None
@@ -96,7 +96,7 @@ def test_a_node_s_cpu_is_bounded_by_its_quota(provider: LocalProvider) -> None:
     assert used < 0.7  # half a core, shared with the Worker
 
 
-def test_only_loopback_listens(provider: LocalProvider) -> None:
+def test_only_loopback_listens(provider: LocalCluster) -> None:
     node = provider.add(SMALL)
     provider.wait(node.name)
     listening = [
@@ -111,19 +111,19 @@ def test_only_loopback_listens(provider: LocalProvider) -> None:
 
 
 def test_a_worker_that_dies_at_its_start_is_told_with_its_last_words_and_removed(
-    provider: LocalProvider,
+    provider: LocalCluster,
 ) -> None:
     node = provider.add(NodeKind("wrong", slots=2, memory_mb=0.1))  # 0 MB: the Worker refuses to start
     with pytest.raises(RheostatError, match=node.name):
         provider.wait(node.name)
-    assert node not in provider.nodes()
+    assert node not in provider.workers()
 
 
 PARENT = """
 from threading import Event
-from rheostat.providers.local import LocalProvider
+from rheostat.services.local_cluster import LocalCluster
 from rheostat.model.configuration import NodeKind
-with LocalProvider() as provider:
+with LocalCluster() as provider:
     node = provider.add(NodeKind(cores=0.5, slots=1, memory_mb=512))
     provider.wait(node.name)
     group = node.group.path if node.group else '-'
