@@ -58,8 +58,9 @@ def evaluate(
     load = {name: observation.application.load[name] or 0.0 for name in topology.sources}
     rates = demand(topology, load, measured_selectivity(topology, observation))
     parallelism = {name: observation.operators[name].parallelism for name in topology.names}
+    per_slot = slot_cores(observation, kind)
     busy = {
-        name: rates[name] * _slot_seconds(observation.operators[name], costs[name] / kind.slot_cores, model)
+        name: rates[name] * _slot_seconds(observation.operators[name], costs[name] / per_slot, model)
         for name in topology.names
     }
     slots = sum(node.slots for node in observation.nodes)
@@ -74,6 +75,14 @@ def evaluate(
             health = min(1.0, measures.processed / measures.received)
         judged[name] = OperatorEvaluation(rates[name], costs[name], busy[name], capacity, used, health)
     return Evaluation(judged)
+
+
+def slot_cores(observation: Observation, kind: NodeKind) -> float:
+    """CPU that a slot offers, on average over all nodes; of this kind, where no node is measured."""
+    offers = {node.cores / node.slots for node in observation.nodes}
+    if len(offers) > 1:
+        return sum(node.cores for node in observation.nodes) / sum(node.slots for node in observation.nodes)
+    return offers.pop() if offers else kind.slot_cores
 
 
 def measured_selectivity(topology: Topology, observation: Observation) -> dict[tuple[str, str], float]:

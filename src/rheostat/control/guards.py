@@ -68,7 +68,7 @@ class Guards:
         kept = {name: had[name] if name in stateful else count for name, count in target.parallelism.items()}
         if kept == target.parallelism or not situation.evaluation.operators:
             return plan
-        model, slots = situation.model, target.nodes * situation.kind.slots
+        model, slots = situation.model, _slots_after(plan, situation)
         used = max(model.utilisation(situation.evaluation.busy, kept, slots).values())
         room = model.oversubscribes or model.slots_for(kept) <= slots
         if used > self.rescale_above or not room:
@@ -129,7 +129,7 @@ def _within_bounds(plan: Plan, situation: Situation) -> Plan:
         limits = f"{bounds.min_nodes} to {bounds.max_nodes}"
         return _hold(plan, f"{wanted} nodes after this change, the bounds are {limits}")
     nodes = wanted if added or removed else bounds.nodes(wanted)
-    executors = plan.target.executors if nodes == plan.target.nodes else nodes * situation.kind.executors
+    executors = plan.target.executors if nodes == plan.target.nodes else situation.executors_on(nodes)
     parallelism = bounds.parallelism(situation.topology, plan.target.parallelism)
     target = Configuration(parallelism, executors, nodes)
     if target == plan.target:
@@ -168,7 +168,7 @@ def _slots_after(plan: Plan, situation: Situation) -> int:
     kinds = {kind.name: kind.slots for kind in situation.kinds}
     usual, places = situation.kind.slots, plan.placement
     if not (places.add or places.remove):
-        return plan.target.nodes * usual
+        return situation.slots_on(plan.target.nodes)
     added = sum(kinds.get(kind, usual) for kind, _ in places.add)
     removed = {node.name: node.slots for node in situation.observation.nodes if node.name in places.remove}
     had = sum(node.slots for node in situation.observation.nodes) or plan.current.nodes * usual

@@ -8,9 +8,10 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, ClassVar
 
-from rheostat.analyze.evaluation import Evaluation
+from rheostat.analyze.evaluation import Evaluation, slot_cores
 from rheostat.analyze.execution import ExecutionModel, ceil
 from rheostat.analyze.rates import visits
 from rheostat.model.configuration import Bounds, Configuration, NodeKind
@@ -50,9 +51,33 @@ class Situation:
         """Randomness that depends on nothing but the seed and the turn."""
         return random.Random(f"{self.seed}:{turn}")
 
+    @property
+    def slot_cores(self) -> float:
+        """CPU that a slot offers, on average over the nodes that there are."""
+        return slot_cores(self.observation, self.kind)
+
+    def slots_on(self, nodes: int) -> int:
+        """The slots of so many nodes: the oldest of those that there are, and more of the default kind."""
+        return sum(self._on(nodes, [node.slots for node in self.observation.nodes], self.kind.slots))
+
+    def executors_on(self, nodes: int) -> int:
+        """The executors of so many nodes, as `slots_on` counts them."""
+        kinds = {kind.name: kind.executors for kind in self.kinds}
+        there = [kinds.get(node.kind, self.kind.executors) for node in self.observation.nodes]
+        return sum(self._on(nodes, there, self.kind.executors))
+
+    def _on(self, nodes: int, there: list[int], more: int) -> list[int]:
+        return [*there[:nodes], *[more] * (nodes - len(there))]
+
     def nodes_for(self, parallelism: Mapping[str, int]) -> int:
-        """The fewest nodes whose slots can run this parallelism."""
-        return self.bounds.nodes(ceil(self.model.slots_for(parallelism) / self.kind.slots))
+        """The fewest nodes whose slots can run this parallelism: the oldest, then more of the default kind."""
+        needed, there = self.model.slots_for(parallelism), [node.slots for node in self.observation.nodes]
+        together = list(accumulate(there))
+        enough = next((count for count, slots in enumerate(together, 1) if slots >= needed), None)
+        if enough is None:
+            lacking = needed - (together[-1] if together else 0)
+            enough = len(there) + ceil(lacking / self.kind.slots)
+        return self.bounds.nodes(enough)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +168,9 @@ def wish(
     """Wish for a parallelism, and for the nodes that it needs unless a number is given."""
     bounded = situation.bounds.parallelism(situation.topology, parallelism)
     count = situation.bounds.nodes(situation.nodes_for(bounded) if nodes is None else nodes)
-    target = Configuration(bounded, count * situation.kind.executors, count)
+    target = Configuration(bounded, situation.executors_on(count), count)
     expected = {}
-    slots = count * situation.kind.slots
+    slots = situation.slots_on(count)
     if situation.evaluation.operators:
         used = situation.model.utilisation(situation.evaluation.busy, bounded, slots)
         expected = {"highest utilisation": max(used.values())}
@@ -169,10 +194,10 @@ def _bounded(situation: Situation, proposal: Proposal) -> Configuration:
     """The target within the bounds; single nodes that are named lead where they lead, and the guards look."""
     target, places = proposal.target, proposal.placement
     nodes = target.nodes if places.add or places.remove else situation.bounds.nodes(target.nodes)
-    executors = target.executors if nodes == target.nodes else nodes * situation.kind.executors
+    executors = target.executors if nodes == target.nodes else situation.executors_on(nodes)
     wanted = dict(target.parallelism)
     if situation.model.name == "staged":  # stages take turns on the slots: tasks beyond them bring nothing
-        slots, had = nodes * situation.kind.slots, situation.configuration.parallelism
+        slots, had = situation.slots_on(nodes), situation.configuration.parallelism
         wanted = {name: min(count, max(slots, had.get(name, 1))) for name, count in wanted.items()}
     return Configuration(situation.bounds.parallelism(situation.topology, wanted), executors, nodes)
 
@@ -193,6 +218,6 @@ def _at_once(situation: Situation, target: Configuration) -> Configuration:
     """The nodes that a policy wishes for in either way, and the tasks that run there at once."""
     most = max(target.parallelism.values())
     nodes = situation.bounds.nodes(target.nodes if most == situation.configuration.nodes else most)
-    slots = dict.fromkeys(target.parallelism, nodes * situation.kind.slots)
+    slots = dict.fromkeys(target.parallelism, situation.slots_on(nodes))
     parallelism = situation.bounds.parallelism(situation.topology, slots)
-    return Configuration(parallelism, nodes * situation.kind.executors, nodes)
+    return Configuration(parallelism, situation.executors_on(nodes), nodes)
