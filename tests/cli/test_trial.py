@@ -13,7 +13,7 @@ from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.errors import FileError
 from rheostat.trials import rounds
 from rheostat.trials.contestants import Contestant, contestant
-from rheostat.trials.report import COLUMNS, Check, make_report
+from rheostat.trials.report import Check, make_report
 from rheostat.trials.trial import Result, Trial, read_result
 from tests.cli.commands import call, refused, refused_at_once
 
@@ -141,7 +141,8 @@ def test_the_terminal_shows_every_measure(capsys: pytest.CaptureFixture[str]) ->
     report = make_report(CONTEST, ["ours"], [result("ours"), result("static-peak")])
     trial_page.show(report)
     told = capsys.readouterr().out
-    assert all(header in told for header, _, _ in COLUMNS)
+    assert all(header in told for header, _, _ in report.columns)
+    assert "money" not in told
 
 
 def test_who_takes_part() -> None:
@@ -289,3 +290,11 @@ def test_something_else_that_listens_at_the_broker_s_address_is_refused_within_s
         address = f"127.0.0.1:{mute.getsockname()[1]}"
         told = refused_at_once(capsys, monkeypatch, tmp_path, *TRIAL, "-p", "ds2", "--kafka", address)
     assert f"no Kafka broker answers at {address}" in told
+
+
+def test_nodes_with_a_price_are_counted_in_money_too() -> None:
+    priced = replace(CONTEST, node=replace(CONTEST.node, price_per_hour=3.6))
+    report = make_report(priced, ["ours"], [result("ours", nodes=2.0), result("static-peak")])
+    [measures] = report.measures["ours"]
+    assert measures.money == pytest.approx(2 * 100 * 3.6 / 3600)
+    assert any("| money |" in line for line in report.tables())

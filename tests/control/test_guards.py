@@ -4,7 +4,7 @@ import pytest
 
 from rheostat.analyze.execution import Staged, Storm
 from rheostat.control.guards import Guards
-from rheostat.model.configuration import Bounds, Configuration
+from rheostat.model.configuration import Bounds, Configuration, NodeKind
 from rheostat.model.decision import Cause, Placement, Plan, Proposal
 from rheostat.model.topology import Topology
 from rheostat.policies.base import Situation
@@ -230,3 +230,14 @@ def test_state_is_rewritten_when_nothing_else_will_do() -> None:
     guards, seen = Guards(rescale_above=0.9), with_state(load=60_000)
     assert check(config(1, 1, 2), guards, seen=seen).target == config(1, 1, 2)
     assert check(config(1, 1, 2), seen=with_state(load=500)).target == config(1, 1, 2)  # and by default
+
+
+def test_nodes_that_are_raised_for_slots_count_the_slots_of_the_kinds_that_are_there() -> None:
+    small, large = NodeKind("small", cores=2, slots=2), NodeKind("large", cores=8, slots=8)
+    seen = situation(now=NOW)
+    nodes = (replace(seen.observation.nodes[0], kind="large", slots=8, cores=8.0), seen.observation.nodes[1])
+    seen = replace(seen, kinds=(small, large), observation=replace(seen.observation, nodes=nodes))
+    plan = check(config(1, 8, 1), seen=seen)
+    assert (plan.target.nodes, plan.vetoes) == (2, ())
+    plan = check(config(1, 10, 1), seen=seen)
+    assert (plan.target.nodes, plan.vetoes) == (3, ("nodes raised to 3: every instance holds a slot",))

@@ -199,3 +199,20 @@ def test_a_source_row_is_done_when_the_slowest_branch_is() -> None:
     engine.sleep(100)
     # `work` does 50 rows/s, so half of the source rows wait although `quick` is idle.
     assert engine.record.backlog[100] == pytest.approx(50 * 100, rel=0.03)
+
+
+def test_nodes_of_several_kinds_serve_together_and_are_paid_for_each_at_its_price() -> None:
+    small = NodeKind("small", cores=1, slots=2, startup_seconds=30, price_per_hour=1.0)
+    large = NodeKind("large", cores=4, slots=8, executors=4, startup_seconds=60, price_per_hour=3.0)
+    world = Settings(kinds=(small, large), overhead=PLAIN)
+    engine = Simulator(CHAIN, np.full(600, 250.0), Configuration({"in": 1, "work": 1}, 1, 1), world)
+    target = Configuration({"in": 1, "work": 4}, 5, 2)
+    outcome = engine.apply(plan(engine, target, Placement(add=(("large", "local"),))))
+    assert (outcome.status, outcome.configuration.executors) == (Status.APPLIED, 5)
+    assert outcome.finished_at >= 60
+    engine.sleep(400)
+    assert engine.record.throughput()[-50:].mean() == pytest.approx(250, rel=0.02)
+    assert set(engine.record.price_per_hour[1:400]) == {4.0}  # from when the large one was ordered
+    assert [(node.kind, node.slots, node.price_per_hour) for node in engine.observe().nodes] == [
+        ("small", 2, 1.0), ("large", 8, 3.0),
+    ]  # fmt: skip

@@ -36,12 +36,13 @@ def application(
     parallelism: Mapping[str, int],
     mode: str = "microbatch",
     kind: NodeKind = NodeKind(cores=1.0, slots=2, memory_mb=1024.0),
+    more_kinds: tuple[NodeKind, ...] = (),
     nodes: int = 1,
     kafka: str | None = None,
     settings: Mapping[str, str] = {},
 ) -> Iterator[SparkEngine]:
     """One application with its own nodes on the shared Master."""
-    provider = LocalProvider(cluster, (kind,))
+    provider = LocalProvider(cluster, (kind, *more_kinds))
     began_at = time.time()
     clock = SystemClock(began_at)
     links: list[DriverProcess] = []

@@ -22,6 +22,7 @@ class Series:
     lag: Floats  # seconds
     nodes: Floats  # paid for
     instances: Floats
+    price_per_hour: Floats | None = None  # of all nodes together; None: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Measures:
     p99_lag_seconds: float
     nodes_saved: float  # against peak provisioning, as a part
     node_seconds: float
+    money: float | None  # what the nodes cost, where their kinds have prices
     node_seconds_to_oracle: float  # ratio; 1 is as good as knowing the future
     mean_nodes: float
     mean_instances: float
@@ -55,6 +57,7 @@ def judge(
         p99_lag_seconds=float(np.percentile(run.lag, 99)),
         nodes_saved=1 - float(run.nodes.mean()) / peak_nodes,
         node_seconds=float(run.nodes.sum()) * seconds,
+        money=_money(run),
         node_seconds_to_oracle=float(run.nodes.sum() / oracle_nodes.sum()),
         mean_nodes=float(run.nodes.mean()),
         mean_instances=float(run.instances.mean()),
@@ -62,6 +65,12 @@ def judge(
         settling_seconds=_settling(load, error, window),
         overshoot=max(0.0, float(run.nodes.max() / oracle_nodes.max()) - 1),
     )
+
+
+def _money(run: Series) -> float | None:
+    if run.price_per_hour is None or not run.price_per_hour.any():
+        return None
+    return float(run.price_per_hour.sum()) * run.step_seconds / 3600
 
 
 def _windows(series: Floats, run: Series, window: float) -> Floats:

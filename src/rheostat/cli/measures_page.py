@@ -21,18 +21,9 @@ POINTS = 1500  # drawn per line
 
 def measures_table(title: str, runs: "dict[str, Run]") -> Table:
     """One row per policy."""
-    table = console.table(
-        title,
-        "policy",
-        "degraded",
-        "lag",
-        "p99 lag",
-        "saved",
-        "x oracle",
-        "changes",
-        "settling",
-        "overshoot",
-    )
+    priced = any(run.measures.money is not None for run in runs.values())
+    columns = ["degraded", "lag", "p99 lag", "saved", *["money"] * priced, "x oracle", "changes"]
+    table = console.table(title, "policy", *columns, "settling", "overshoot")
     for name, run in runs.items():
         m = run.measures
         table.add_row(
@@ -41,6 +32,7 @@ def measures_table(title: str, runs: "dict[str, Run]") -> Table:
             _seconds(m.mean_lag_seconds),
             _seconds(m.p99_lag_seconds),
             console.number(m.nodes_saved, "%"),
+            *["-" if m.money is None else f"{m.money:,.2f}"] * priced,
             f"{m.node_seconds_to_oracle:.2f}",
             str(m.reconfigurations),
             _seconds(m.settling_seconds),

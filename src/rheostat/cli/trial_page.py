@@ -5,7 +5,7 @@ from pathlib import Path
 from rheostat.cli import console
 from rheostat.trials import rounds
 from rheostat.trials.contestants import Contestant
-from rheostat.trials.report import COLUMNS, Report
+from rheostat.trials.report import Report
 from rheostat.trials.trial import Trial
 
 TABLES = (  # a terminal has no room for all of them side by side
@@ -28,7 +28,7 @@ def run(trial: Trial, one: Contestant, number: int, out: Path, place: str) -> No
 
 def show(report: Report) -> None:
     """Print the measures and the bounds."""
-    headers = ["", "runs", *(header for header, _, _ in COLUMNS)]
+    headers = ["", "runs", *(header for header, _, _ in report.columns)]
     console.out.print(f"\n{report.title}", style="bold", soft_wrap=True)
     for names in TABLES:
         shown = [headers.index(name) for name in ("", *names)]

@@ -70,7 +70,7 @@ class Situation:
         return [*there[:nodes], *[more] * (nodes - len(there))]
 
     def nodes_for(self, parallelism: Mapping[str, int]) -> int:
-        """The fewest nodes whose slots can run this parallelism: the oldest, then more of the default kind."""
+        """The fewest nodes whose slots run this parallelism: the oldest, then more of the default kind."""
         needed, there = self.model.slots_for(parallelism), [node.slots for node in self.observation.nodes]
         together = list(accumulate(there))
         enough = next((count for count, slots in enumerate(together, 1) if slots >= needed), None)

@@ -19,6 +19,7 @@ class Sample:
     lag: float
     nodes: int
     instances: int
+    price_per_hour: float = 0.0  # of all nodes
 
 
 class Sampler:
@@ -43,6 +44,7 @@ class Sampler:
                 before.lag if seen.lag_seconds is None else seen.lag_seconds,
                 configuration.nodes,
                 configuration.instances,
+                sum(node.kind.price_per_hour for node in self._engine.provider.nodes()),
             )
         )
 
@@ -56,6 +58,5 @@ def series(samples: list[Sample]) -> Series:
     def column(name: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         return np.array([float(getattr(sample, name)) for sample in samples])[index]
 
-    return Series(
-        1.0, column("load"), column("throughput"), column("lag"), column("nodes"), column("instances")
-    )
+    names = ("load", "throughput", "lag", "nodes", "instances", "price_per_hour")
+    return Series(1.0, *map(column, names))

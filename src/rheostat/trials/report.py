@@ -20,11 +20,13 @@ DEGRADED = 0.15
 LAG_CURVES = ("stair", "sine")  # the curves on which the lag is bound; a square leaves no time to act
 
 # Header, how to take it from the measures, how to write it.
-COLUMNS: tuple[tuple[str, Callable[[Measures], float | None], str], ...] = (
+Column = tuple[str, Callable[[Measures], float | None], str]
+COLUMNS: tuple[Column, ...] = (
     ("degraded", lambda m: m.throughput_degradation, "{:.3f}"),
     ("lag s", lambda m: m.mean_lag_seconds, "{:.1f}"),
     ("p99 lag s", lambda m: m.p99_lag_seconds, "{:.1f}"),
     ("node-seconds", lambda m: m.node_seconds, "{:,.0f}"),
+    ("money", lambda m: m.money, "{:,.2f}"),
     ("saved", lambda m: m.nodes_saved, "{:.0%}"),
     ("x oracle", lambda m: m.node_seconds_to_oracle, "{:.2f}"),
     ("changes", lambda m: float(m.reconfigurations), "{:.0f}"),
@@ -88,10 +90,20 @@ class Report:
         trial = self.trial
         return f"{trial.app} under {trial.curve} ({trial.mode}, seed {trial.seed})"
 
+    @property
+    def columns(self) -> list[Column]:
+        """The measures that there are: money only where nodes have a price."""
+        priced = self.trial.node.price_per_hour > 0
+        return [column for column in COLUMNS if priced or column[0] != "money"]
+
     def rows(self) -> list[tuple[str, ...]]:
         """The measures as text: the median, and the spread where there are repeats."""
         return [
-            (name, str(len(found)), *(_spread([take(m) for m in found], form) for _, take, form in COLUMNS))
+            (
+                name,
+                str(len(found)),
+                *(_spread(list(map(take, found)), form) for _, take, form in self.columns),
+            )
             for name, found in self.measures.items()
         ]
 
@@ -124,7 +136,7 @@ class Report:
 
     def tables(self) -> list[str]:
         """The two tables in Markdown: measures, and bounds."""
-        header = ["", "runs", *(name for name, _, _ in COLUMNS)]
+        header = ["", "runs", *(name for name, _, _ in self.columns)]
         bounds = [
             (policy, what, found, bound, f"**{verdict}**" if verdict == "RED" else verdict)
             for policy, what, found, bound, verdict in (check.cells for check in self.checks)
@@ -161,7 +173,10 @@ def _measures(trial: Trial, result: Result, needed: Callable[[Floats], Floats]) 
     cores, bounds = trial.node.cores, trial.nodes
     enough = np.ceil(needed(result.series.load) / cores - 1e-9)
     oracle = np.clip(enough, bounds.min_nodes, bounds.max_nodes)
-    return judge(result.series, oracle, bounds.max_nodes, result.changes, _window(trial))
+    price = trial.node.price_per_hour * result.series.nodes
+    return judge(
+        replace(result.series, price_per_hour=price), oracle, bounds.max_nodes, result.changes, _window(trial)
+    )
 
 
 def _window(trial: Trial) -> float:

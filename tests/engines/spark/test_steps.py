@@ -8,6 +8,7 @@ import pytest
 from rheostat.model.configuration import Configuration
 from rheostat.model.decision import Placement, Status
 from rheostat.model.errors import UserError
+from rheostat.run.site import check_kinds
 from tests.scripted.world import KIND, World, application, change, live, names
 
 
@@ -200,3 +201,38 @@ def test_a_window_without_a_batch_still_knows_where_instances_run(tmp_path: Path
     world.silent_until = world.now + 100
     live(engine, 3)
     assert [node.assigned for node in engine.observe().nodes] == [4, 2]
+
+
+LARGE = replace(KIND, name="large", cores=2.0, slots=8, executors=2)
+
+
+def test_a_node_of_another_kind_brings_its_own_executors_and_slots(world: World) -> None:
+    world.more_kinds = (LARGE,)
+    engine = application(world)
+    plan = change(engine, nodes=2, key=8)
+    executors = plan.current.executors + LARGE.executors
+    plan = replace(
+        plan, target=replace(plan.target, executors=executors), placement=Placement(add=(("large", "local"),))
+    )
+    outcome = engine.apply(plan)
+    assert (outcome.status, outcome.configuration.executors) == (Status.APPLIED, 3)
+    assert [node.kind.name for node in engine.provider.nodes()] == ["small", "large"]
+    assert "executors 3" in world.asked
+    live(engine, 5)
+    assert [(node.kind, node.slots) for node in engine.observe().nodes] == [("small", 4), ("large", 8)]
+
+    world.kill_node()
+    live(engine, 60)
+    assert [node.kind.name for node in engine.provider.nodes()] == ["small", "large"]  # healed by its like
+    plan = replace(change(engine, nodes=1, key=2), placement=Placement(remove=("n1",)))
+    assert engine.apply(plan).status is Status.APPLIED
+    assert [node.kind.name for node in engine.provider.nodes()] == ["large"]
+    assert engine.configuration.executors == 2
+    live(engine, 10)
+    assert world.running is not None or world.committed
+
+
+def test_kinds_whose_executors_differ_in_size_are_refused() -> None:
+    check_kinds((KIND, LARGE))
+    with pytest.raises(UserError, match="slots / executors"):
+        check_kinds((KIND, replace(LARGE, executors=1)))

@@ -62,6 +62,7 @@ def run_policy(
         record.lag(),
         record.nodes.astype(np.float64),
         record.instances.astype(np.float64),
+        record.price_per_hour,
     )
     known = scenario.oracle() if oracle is None else oracle
     staged = scenario.settings.mode == "staged"

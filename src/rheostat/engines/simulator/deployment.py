@@ -53,7 +53,8 @@ def deploy(
     cores = np.array([node.kind.cores for node in nodes])
     spare = np.array([max(0, node.kind.executors - 1) * settings.executor_idle_cores for node in nodes])
     room = np.array([settings.overhead.room(node.kind.cores) for node in nodes]) - spare
-    per_executor = nodes[0].kind.slots / nodes[0].kind.executors
+    slots = sum(node.kind.slots for node in nodes)
+    per_executor = slots / sum(node.kind.executors for node in nodes)
     return Deployment(
         parallelism=per_operator,
         operator=operator,
@@ -62,5 +63,5 @@ def deploy(
         room=np.maximum(room, 1e-9),
         cores=cores,
         slot_cores=np.array([node.kind.slot_cores for node in nodes]),
-        slots=int(min(sum(node.kind.slots for node in nodes), executors * per_executor)),
+        slots=int(min(slots, executors * per_executor)),
     )

@@ -72,12 +72,13 @@ class Simulator:
     def sleep(self, seconds: float) -> None:
         steps = round(seconds / self.settings.step_seconds)
         flow, record, mix = self.flow, self.record, self._mix
-        nodes, instances = len(self.provider.nodes()), self.configuration.instances
+        nodes, instances = self.provider.nodes(), self.configuration.instances
+        price = sum(node.kind.price_per_hour for node in nodes)
         for _ in range(min(steps, len(self._load) - self._step)):
             offered = mix * (self._load[self._step] * self.settings.step_seconds)
             flow.step(offered, self._step * self.settings.step_seconds < self._paused_until)
             self._step += 1
-            record.add(self._step, flow.backlog(), flow.dropped, nodes, instances)
+            record.add(self._step, flow.backlog(), flow.dropped, len(nodes), instances, price)
 
     def observe(self) -> Observation:
         self.flow.close()

@@ -17,15 +17,19 @@ class Record:
         self.dropped = np.zeros(steps + 1)
         self.nodes = np.zeros(steps, dtype=np.int32)
         self.instances = np.zeros(steps, dtype=np.int32)
+        self.price_per_hour = np.zeros(steps)  # of all nodes
         self.steps = 0
 
-    def add(self, step: int, backlog: float, dropped: float, nodes: int, instances: int) -> None:
+    def add(
+        self, step: int, backlog: float, dropped: float, nodes: int, instances: int, price: float = 0.0
+    ) -> None:
         """Note one step."""
         self.steps = step
         self.backlog[step] = backlog
         self.dropped[step] = dropped
         self.nodes[step - 1] = nodes
         self.instances[step - 1] = instances
+        self.price_per_hour[step - 1] = price
 
     def completed(self) -> Floats:
         """Source rows done, cumulative."""
