@@ -112,8 +112,9 @@ class View:
         table = console.table("", "node", "slots", "CPU", "memory", "")
         table.title = None
         table.columns[-1].justify = "left"
-        kind = self.engine.kinds[0]
+        kinds = {node.name: node.kind for node in self.engine.provider.nodes()}
         for name, (cores, memory) in self._usage.items():
+            kind = kinds.get(name, self.engine.kinds[0])
             part = None if cores is None else min(1.0, cores / kind.cores)
             bar = "" if part is None else "█" * round(10 * part)
             size = None if memory is None else memory / 2**20
