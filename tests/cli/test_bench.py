@@ -10,7 +10,7 @@ import yaml
 from rheostat.analyze.levels import Level, LevelDocument, PlatformDocument, load_map
 from rheostat.bench.application_map import DiscoveredMap, judge_level, levels
 from rheostat.bench.platform import Setup, conclude, questions
-from rheostat.control.loop import Turn
+from rheostat.control.turn import Turn
 from rheostat.model.decision import Status
 from rheostat.model.documents import parse, read_document, write_document
 from rheostat.model.errors import FileError, RheostatError, UserError

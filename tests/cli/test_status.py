@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from rheostat.cli.status_page import describe_liveness
+from rheostat.journal.liveness import Liveness, State
 from rheostat.journal.store import Journal
 from rheostat.model.observation import Event
 from tests.cli.commands import call, process, refused
-from tests.cli.journals import turns, with_alert, write
+from tests.journal.samples import turns, with_alert, write, write_interrupted, write_pending
 
 
 @pytest.fixture(autouse=True)
@@ -21,15 +23,15 @@ def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def status(capsys: pytest.CaptureFixture[str], *more: str, path: str = "j.sqlite") -> str:
     assert call("status", "--journal", path, *more) == 0
-    told = capsys.readouterr()
-    assert told.err == ""
-    return told.out
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    return printed.out
 
 
-def test_people_see_what_runs_how_it_fares_and_what_changed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_people_see_what_runs_how_it_is_doing_and_what_changed(capsys: pytest.CaptureFixture[str]) -> None:
     write(Path("j.sqlite"), turns(25), Event(1500.0, "stopped", "by the user"))
-    told = status(capsys)
-    lines = told.splitlines()
+    text = status(capsys)
+    lines = text.splitlines()
     assert lines[:2] == ["words with sometimes (pipelined)", "25 turns; a record of 25m"]
     assert "Latest window: 1m until 1,500 s (turn 25)" in lines
     assert "  load 1,000 rows/s, throughput 1,000 rows/s, lag 0 s, backlog 0 rows" in lines
@@ -38,11 +40,11 @@ def test_people_see_what_runs_how_it_fares_and_what_changed(capsys: pytest.Captu
     assert "  - turn 20, 1,200 s: split 2 -> 1" in lines
     assert "    because it is time" in lines
     assert "  - 1,500 s stopped: by the user" in lines
-    assert "  whole run: 2 changes applied, 0 failed; 0.833 node-hours; stood still for 0 s" in lines
+    assert "  whole run: 2 changes applied, 0 failed; 0.833 node-hours; paused for 0 s" in lines
     assert max(map(len, lines)) <= 80
 
 
-def test_the_last_changes_are_as_many_as_asked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_as_many_changes_are_shown_as_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     write(Path("j.sqlite"), turns(100))
     assert "10 changes, the last 5;" in status(capsys)
     assert "10 changes;" in status(capsys, "--last", "10")
@@ -52,46 +54,63 @@ def test_the_last_changes_are_as_many_as_asked(capsys: pytest.CaptureFixture[str
     ]
 
 
-def test_failed_changes_alerts_and_events_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_changes_alerts_and_events_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     made = turns(22, failing=True)
     made[4:7] = [with_alert(turn, "at the limit") for turn in made[4:7]]
     write(Path("j.sqlite"), made, Event(1000.0, "restarted", "the query\x1b[31m"))
-    told = status(capsys)
-    assert "turn 20, 1,200 s: FAILED: split 1 -> 2" in told
-    assert "but no machine left" in told
-    assert "300 s to 420 s, 3 times: at the limit" in told
-    assert "1,000 s restarted: the query?[31m" in told
-    assert "0 changes applied, 2 failed" in told
+    text = status(capsys)
+    assert "turn 20, 1,200 s: FAILED: split 1 -> 2" in text
+    assert "but no machine left" in text
+    assert "300 s to 420 s, 3 times: at the limit" in text
+    assert "1,000 s restarted: the query?[31m" in text
+    assert "0 changes applied, 2 failed" in text
+
+
+def test_a_silent_controller_is_called_so(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now)
+    write(Path("j.sqlite"), turns(25), started_at=now - 1500 - 7200, pid=os.getpid())
+    shown = json.loads(status(capsys, "--json"))
+    assert (shown["state"], shown["says"]) == ("silent", "no turn for 2h: not running?")
+    assert shown["last_turn_seconds_ago"] == pytest.approx(7200)
+    assert "began" in status(capsys)
 
 
 @pytest.mark.parametrize(
-    ("ago", "facts", "event", "state", "says"),
+    ("controller", "sentence"),
     [
-        (3, {"pid": os.getpid()}, None, "running", "running, last turn 3s ago"),
-        (3, {}, None, "running", "running, last turn 3s ago"),
-        (3, {"pid": 2**22 + 5}, None, "gone", "process 4194309 is gone"),
-        (3, {"pid": 2**22 + 5, "host": "elsewhere"}, None, "running", "running"),
-        (7200, {"pid": os.getpid()}, None, "silent", "no turn since 2h: not running?"),
-        (7200, {"pid": 2**22 + 5}, "stopped", "stopped", "stopped, last turn 2h ago"),
+        (Liveness(State.NEW), "no turn yet"),
+        (Liveness(State.RECORDED, 1500.0), "a record of 25m"),
+        (Liveness(State.STOPPED, 0.0, 7200.0), "stopped, last turn 2h ago"),
+        (Liveness(State.GONE, 0.0, 3.0, 17), "not running: process 17 is gone, last turn 3s ago"),
+        (Liveness(State.RUNNING, 0.0, 3.0), "running, last turn 3s ago"),
+        (Liveness(State.RUNNING, 0.0, 0.5), "running, last turn just now"),
     ],
 )
-def test_the_journal_tells_whether_the_controller_lives(
+def test_the_state_of_a_controller_is_a_sentence(controller: Liveness, sentence: str) -> None:
+    assert describe_liveness(controller) == sentence
+
+
+def test_a_change_without_an_outcome_is_the_last_of_the_changes(capsys: pytest.CaptureFixture[str]) -> None:
+    write_pending(Path("j.sqlite"))
+    text = status(capsys)
+    assert "1 change;" in text
+    assert "- turn 10, 600 s: UNFINISHED: split 1 -> 2" in text
+    assert "but the controller stopped before this change was finished" in text
+    shown = json.loads(status(capsys, "--json"))
+    assert (shown["turn"], shown["pending"]["number"], shown["changes"]) == (10, 10, [])
+
+
+def test_an_interrupted_change_is_counted_and_says_what_runs_now(
     capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    ago: float,
-    facts: dict[str, object],
-    event: str | None,
-    state: str,
-    says: str,
 ) -> None:
-    notes, now = [Event(1500.0, event, "by the user")] if event else [], time.time()
-    write(Path("j.sqlite"), turns(25), *notes, started_at=now - 1500 - ago, **facts)
-    monkeypatch.setattr(time, "time", lambda: now)
-    told = json.loads(status(capsys, "--json"))
-    assert told["state"] == state
-    assert says in told["says"]
-    assert told["last_turn_seconds_ago"] == pytest.approx(ago, abs=2)
-    assert "began" in status(capsys)
+    write_interrupted(Path("j.sqlite"))
+    text = " ".join(status(capsys).split())
+    assert "turn 10, 600 s: INTERRUPTED: split 1 -> 2" in text
+    assert "finished; after the restart the application runs as before" in text
+    assert "0 changes applied, 0 failed, 1 interrupted" in text
 
 
 def test_a_run_is_titled_by_its_application(capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,12 +124,12 @@ def test_programs_get_everything_as_json(capsys: pytest.CaptureFixture[str]) -> 
     parts = replace(seen.application, batch_seconds=2.0, batches=4, batch_parts={"addBatch": 1.5})
     made[-1] = replace(made[-1], observation=replace(seen, application=parts))
     write(Path("j.sqlite"), made)
-    told = json.loads(status(capsys, "--json"))
-    assert told["facts"]["policy"] == "sometimes"
-    assert told["window"]["batch_parts"] == {"addBatch": 1.5}
-    assert told["window"]["operators"]["split"]["parallelism"] == 2
-    assert told["window"]["nodes"][0]["slots"] == 2
-    assert told["whole_run"]["applied"] == 1
+    shown = json.loads(status(capsys, "--json"))
+    assert shown["facts"]["policy"] == "sometimes"
+    assert shown["window"]["batch_parts"] == {"addBatch": 1.5}
+    assert shown["window"]["operators"]["split"]["parallelism"] == 2
+    assert shown["window"]["nodes"][0]["slots"] == 2
+    assert shown["whole_run"]["applied"] == 1
     shown = status(capsys)
     assert "a batch takes 2 s (4 in the window)" in " ".join(shown.split())
     assert "parts of a batch: addBatch 1.5 s" in shown
@@ -132,59 +151,46 @@ def test_many_nodes_are_summed_up(capsys: pytest.CaptureFixture[str]) -> None:
     seen = made[0].observation
     many = tuple(replace(seen.nodes[0], name=f"n{index}") for index in range(50))
     write(Path("j.sqlite"), [replace(made[0], observation=replace(seen, nodes=many))])
-    told = status(capsys)
-    assert "38 more" in told
-    assert len(told.splitlines()) < 40
+    text = status(capsys)
+    assert "38 more" in text
+    assert len(text.splitlines()) < 40
 
 
-def test_without_a_path_the_newest_run_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("old", "new", "middle"):
-        write(Path(f".rheostat/{name}/journal.sqlite"), turns(1), policy=name)
-    for age, name in enumerate(("new", "middle", "old")):
-        os.utime(f".rheostat/{name}/journal.sqlite", (1e9 - age, 1e9 - age))
-    status(capsys, path=".rheostat/old/journal.sqlite")  # to look at a journal does not make it newer
+def test_without_a_path_the_newest_run_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    write(Path(".rheostat/shop/journal.sqlite"), turns(1), application="shop")
     assert call("status") == 0
-    assert "words with new" in capsys.readouterr().out
+    assert capsys.readouterr().out.startswith("shop with sometimes")
 
 
-def test_a_journal_that_is_being_written_is_the_newest(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("live", "done"):
-        write(Path(f".rheostat/{name}/journal.sqlite"), turns(1), policy=name)
-    with Journal(Path(".rheostat/live/journal.sqlite")) as journal:
-        journal.note(Event(60.0, "resumed", "by the user"))  # in the log, not yet in the file
-        for name in ("live", "done"):
-            os.utime(f".rheostat/{name}/journal.sqlite", (1e9, 1e9))
-        assert call("status") == 0
-    assert "words with live" in capsys.readouterr().out
-
-
-def test_a_folder_without_runs_is_told_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_any_run_the_message_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     line = refused(capsys, "status")
     assert "start one with `rheostat run`, or give --journal" in line
     assert refused(capsys, "explain") == line
 
 
 @pytest.mark.parametrize("command", ["status", "explain"])
-def test_what_is_no_journal_is_refused_in_one_line(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    def told(name: str) -> str:
+def test_anything_but_a_journal_is_refused_in_one_line(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refusal(name: str) -> str:
         return refused(capsys, command, "--journal", name)
 
-    assert "there is no such journal" in told("nowhere.sqlite")
+    assert "no such journal" in refusal("nowhere.sqlite")
     Path("folder").mkdir()
-    assert "is a folder" in told("folder")
+    assert "is a folder" in refusal("folder")
     Path("text").write_text("hello" * 1000)
-    assert "not a database" in told("text")
+    assert "not a database" in refusal("text")
     Path("empty").touch()
-    assert "version 0" in told("empty")
-    for name, version in (("songs", 2), ("old", 1)):
+    assert "version 0" in refusal("empty")
+    for name, version in (("songs", 3), ("old", 1)):
         db = sqlite3.connect(name)
         db.executescript(f"CREATE TABLE songs (x); PRAGMA user_version = {version};")
         db.close()
-    assert "no such table" in told("songs")
-    assert "a journal of version 1, this Rheostat reads version 2" in told("old")
+    assert "no such table" in refusal("songs")
+    assert "a journal of version 1; this Rheostat reads versions 2 and 3" in refusal("old")
     whole = write(Path("whole"), turns(300)).read_bytes()
     Path("truncated").write_bytes(whole[: len(whole) // 2])
-    assert "truncated: not a journal that can be used" in told("truncated")
+    assert "truncated: not a journal that can be used" in refusal("truncated")
 
 
 def test_a_big_journal_is_read_at_once(capsys: pytest.CaptureFixture[str]) -> None:
@@ -192,7 +198,7 @@ def test_a_big_journal_is_read_at_once(capsys: pytest.CaptureFixture[str]) -> No
     with Journal(Path("j.sqlite")) as journal:
         journal._db.execute("PRAGMA synchronous = OFF")
         for number in range(1, 10_001):
-            journal.add(replace(made, number=number))
+            journal.done(replace(made, number=number))
     began = time.process_time()
     status(capsys)
     assert time.process_time() - began < 1.0

@@ -10,7 +10,7 @@ from rheostat.cli import console
 from rheostat.cli.live_view import View
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.run.samples import Sampler
-from tests.cli.journals import turns
+from tests.journal.samples import turns
 
 ESCAPE = "\x1b]0;owned\x07\x1b[2J\x9b2J"
 

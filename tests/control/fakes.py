@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from rheostat.analyze.execution import ExecutionModel, Pipelined
+from rheostat.control.turn import Decision, Turn
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Cause, Outcome, Plan, Proposal, Status
 from rheostat.model.errors import RheostatError
@@ -76,6 +77,21 @@ class FakeEngine:
         return Outcome(
             Status.APPLIED, self.configuration, started, self.clock.now(), "done", pause_seconds=self.takes
         )
+
+
+@dataclass
+class FakeRecorder:
+    """Remembers what it was given, and what the engine had been asked for by then."""
+
+    engine: FakeEngine
+    decisions: list[tuple[Decision, int]] = field(default_factory=list)  # and plans applied before
+    turns: list[Turn] = field(default_factory=list)
+
+    def decided(self, decision: Decision) -> None:
+        self.decisions.append((decision, len(self.engine.applied)))
+
+    def done(self, turn: Turn) -> None:
+        self.turns.append(turn)
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,24 @@ import pytest
 
 from rheostat.control.guards import Guards
 from rheostat.control.loop import Loop
-from rheostat.control.ports import Clock, Engine
+from rheostat.control.ports import Clock, Engine, Recorder
+from rheostat.control.turn import Decision
 from rheostat.model.configuration import Bounds
 from rheostat.model.decision import Status
 from rheostat.model.errors import RheostatError, UserError
-from tests.control.fakes import Divides, FakeClock, FakeEngine, OneMore, Sometimes
+from tests.control.fakes import Divides, FakeClock, FakeEngine, FakeRecorder, OneMore, Sometimes
 
 
-def looped(engine: FakeEngine, guards: Guards | None = None, period: float = 60.0) -> Loop:
+def looped(
+    engine: FakeEngine,
+    guards: Guards | None = None,
+    period: float = 60.0,
+    recorder: FakeRecorder | None = None,
+) -> Loop:
     port: Engine = engine
     clock: Clock = engine.clock
-    return Loop(port, clock, OneMore(period), Bounds(1, 20), guards or Guards())
+    records: Recorder = recorder or FakeRecorder(engine)
+    return Loop(port, clock, OneMore(period), Bounds(1, 20), guards or Guards(), recorder=records)
 
 
 def test_a_turn_goes_from_measures_to_outcome() -> None:
@@ -75,7 +82,7 @@ def test_a_period_in_which_no_time_passes_is_refused_instead_of_looping_for_ever
     assert engine.applied == []
 
 
-def test_a_policy_that_fails_holds_tells_and_is_asked_again() -> None:
+def test_a_policy_that_fails_holds_raises_an_alert_and_is_asked_again() -> None:
     engine = FakeEngine(FakeClock())
     loop = Loop(engine, engine.clock, Divides(), memory={"kept": True})
     first, second, third = loop.run(until=200.0)
@@ -152,3 +159,87 @@ def test_a_controller_that_died_is_resumed_where_it_stopped() -> None:
     assert [turn.memory["asked"] for turn in after] == [2, 3]
     assert after[0].plan.vetoes == ("cool-down: the last change was 90 s ago, less than 100 s",)
     assert after[1].outcome.status is Status.APPLIED
+
+
+def test_a_change_is_recorded_before_it_is_applied_and_again_with_its_outcome() -> None:
+    engine = FakeEngine(FakeClock(), takes=5.0)
+    recorder = FakeRecorder(engine)
+    turns = list(looped(engine, recorder=recorder).run(until=200.0))
+    assert [applied_before for _, applied_before in recorder.decisions] == [0, 1, 2]
+    assert [decision.with_outcome(turn.outcome) for (decision, _), turn in zip(
+        recorder.decisions, turns, strict=True
+    )] == turns  # fmt: skip
+    assert recorder.turns == turns
+
+
+def test_a_change_whose_engine_gives_up_is_recorded_twice_as_well() -> None:
+    engine = FakeEngine(FakeClock(60.0), broken="the cluster is gone")
+    recorder = FakeRecorder(engine)
+    turn = looped(engine, recorder=recorder).turn()
+    assert len(recorder.decisions) == 1
+    assert recorder.turns == [turn]
+
+
+@pytest.mark.parametrize(("dry_run", "blind"), [(True, False), (False, True)])
+def test_a_dry_run_and_a_hold_are_recorded_once(dry_run: bool, blind: bool) -> None:
+    engine = FakeEngine(FakeClock(60.0), blind=blind)
+    recorder = FakeRecorder(engine)
+    loop = looped(engine, recorder=recorder)
+    loop.dry_run = dry_run
+    turn = loop.turn()
+    assert (recorder.decisions, recorder.turns) == ([], [turn])
+
+
+class Killed(BaseException):
+    """SIGKILL: nothing of the controller runs any more."""
+
+
+def killed_in_apply(engine: FakeEngine, recorder: FakeRecorder) -> Decision:
+    """Return the decision whose controller was killed while the engine applied it."""
+
+    def die(seconds: float) -> None:
+        raise Killed
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(engine.clock, "sleep", die)
+        looped(engine, recorder=recorder).turn()
+    return recorder.decisions[-1][0]
+
+
+def test_a_decision_whose_controller_was_killed_is_recorded_without_an_outcome() -> None:
+    engine = FakeEngine(FakeClock(60.0), takes=5.0)
+    recorder = FakeRecorder(engine)
+    decision = killed_in_apply(engine, recorder)
+    assert decision.plan.target.parallelism["split"] == 2
+    assert recorder.turns == []
+
+
+def test_a_resumed_loop_gives_an_interrupted_decision_its_outcome_and_counts_it() -> None:
+    engine = FakeEngine(FakeClock(60.0), takes=5.0)
+    recorder = FakeRecorder(engine)
+    decision = killed_in_apply(engine, recorder)
+    engine.clock.time = 500.0
+    again = looped(engine, Guards(cooldown_seconds=100), recorder=recorder)
+    again.resume(decision, [])
+    turn = again.reconcile(decision)
+    assert recorder.turns == [turn]
+    outcome = turn.outcome
+    assert (outcome.status, outcome.configuration) == (Status.INTERRUPTED, engine.configuration)
+    assert (outcome.started_at, outcome.finished_at) == (60.0, 500.0)
+    assert outcome.reason == (
+        "the controller stopped before this change was finished; "
+        "after the restart the application runs as before"
+    )
+    after = list(again.run(until=650.0))
+    assert [turn.number for turn in after] == [2, 3]
+    assert [turn.memory["asked"] for turn in after] == [2, 3]
+    assert after[0].plan.vetoes == ("cool-down: the last change was 60 s ago, less than 100 s",)
+    assert after[1].outcome.status is Status.APPLIED
+
+
+def test_an_interrupted_change_that_took_effect_says_so() -> None:
+    engine = FakeEngine(FakeClock(60.0), takes=5.0)
+    decision = killed_in_apply(engine, FakeRecorder(engine))
+    engine.configuration = decision.plan.target
+    reason = looped(engine).reconcile(decision).outcome.reason
+    assert reason.endswith("; after the restart the application runs with split 1 -> 2")

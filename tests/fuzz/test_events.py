@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from rheostat.analyze.execution import ExecutionModel, Pipelined, Staged
 from rheostat.control.guards import Guards
-from rheostat.control.loop import Loop, Turn
+from rheostat.control.loop import Loop
+from rheostat.control.turn import Turn
 from rheostat.engines.spark.observe.batches import Ledger
 from rheostat.engines.spark.observe.measures import Window, application, operators, stage_overhead
 from rheostat.journal.store import Journal
@@ -155,7 +156,7 @@ def test_absurd_events_never_lead_another_way_than_sound_ones(
     path = tmp_path / "j.sqlite"
     path.unlink(missing_ok=True)
     with Journal(path) as journal:
-        journal.add(done)
+        journal.done(done)
         assert journal.last() == done
 
 

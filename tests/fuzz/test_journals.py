@@ -17,8 +17,8 @@ from rheostat.journal.store import Journal
 from rheostat.model.errors import FileError
 from rheostat.model.observation import Event
 from tests.cli.commands import call
-from tests.cli.journals import turns, write
 from tests.control.fakes import FakeClock, FakeEngine, Sometimes
+from tests.journal.samples import turns, without_outcome, write
 
 from .absurd import FUZZ, VALUES, spoiled
 
@@ -26,7 +26,7 @@ COMMANDS = st.sampled_from(
     [["status"], ["status", "--json"], ["explain"], ["explain", "--json"], ["explain", "20"]]
 )
 FEWER = settings(FUZZ, max_examples=60)  # each opens a database several times
-TABLES = ("run", "turns", "details", "windows", "events")
+TABLES = ("run", "turns", "details", "pending", "windows", "events")
 CELLS = [
     value for value in VALUES if value is None or isinstance(value, str | float | bool) or value == -1
 ] + [b"\x00\xff", 2**62, "{}", "NaN", '{"value": NaN}', '{"value": {"a": 1e999}}']
@@ -34,10 +34,13 @@ CELLS = [
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A journal of forty turns with changes, an alert and events, as one file."""
+    """A journal of forty turns with changes and events, and of a change without an outcome, as one file."""
     path = tmp_path_factory.mktemp("sound") / "j.sqlite"
     notes = (Event(0.0, "started", "by a test"), Event(90.0, "node", "n1 ended by itself"))
+    killed = turns(41, Sometimes(every=41))[-1]
     write(path, turns(40), *notes, started_at=1_700_000_000.0)
+    with Journal(path) as journal:
+        journal.decided(without_outcome(killed))
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA journal_mode = DELETE")
         db.execute("INSERT INTO windows VALUES (0, 60, 1, 60, 5, 5, 0, 0, 0, 2, 2, 3, 120)")
@@ -49,9 +52,9 @@ def read(path: Path) -> None:
     """Everything that a reader offers."""
     with JournalReader(path) as journal:
         asked: tuple[Callable[[], Any], ...] = (
-            journal.facts, journal.last, journal.changes, journal.alerts, journal.events, journal.windows,
-            journal.totals, lambda: list(journal.turns()), lambda: journal.turn(10),
-            lambda: journal.line(10), lambda: journal.after(10, 5), lambda: journal.changed_at(0.0),
+            journal.facts, journal.last, journal.pending, journal.changes, journal.alerts, journal.events,
+            journal.windows, journal.totals, lambda: list(journal.turns()), lambda: journal.turn(10),
+            lambda: journal.summary(10), lambda: journal.following(10, 5), lambda: journal.changed_at(0.0),
         )  # fmt: skip
         for ask in asked:
             told(ask)
@@ -60,14 +63,15 @@ def read(path: Path) -> None:
 def resume(path: Path) -> None:
     """Go on with it, as a controller does; the engine must end up where a sound policy wants it."""
     with Journal(path) as journal:
-        last = journal.last()
+        last, pending = journal.last(), journal.pending()
         engine = FakeEngine(FakeClock(3_000.0))
-        loop = Loop(engine, engine.clock, Sometimes())
-        if last is not None:
-            loop.resume(last, journal.changed_at(0.0))
-        turn = loop.turn()
+        loop = Loop(engine, engine.clock, Sometimes(), recorder=journal)
+        if newest := pending or last:
+            loop.resume(newest, journal.changed_at(0.0))
+        if pending is not None:
+            loop.reconcile(pending)
+        loop.turn()
         assert set(engine.configuration.parallelism.values()) <= {1, 2}
-        journal.add(turn)
 
 
 def told(do: Callable[[], Any]) -> None:
@@ -147,7 +151,7 @@ def test_turns_that_another_version_wrote(
 
 
 @FEWER
-@given(data=st.data(), command=COMMANDS, version=st.integers(-1, 4))
+@given(data=st.data(), command=COMMANDS, version=st.integers(-1, 5))
 def test_tables_of_another_version(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -173,7 +177,7 @@ def test_tables_of_another_version(
                 )
             )
             db.executescript(change)
-        db.execute(f"PRAGMA user_version = {data.draw(st.sampled_from([2, version]))}")
+        db.execute(f"PRAGMA user_version = {data.draw(st.sampled_from([2, 3, version]))}")
         db.commit()
     check(path, command, capsys)
 
@@ -182,7 +186,7 @@ def test_tables_of_another_version(
 def test_an_event_with_any_text_can_be_kept(tmp_path: Path, text: str) -> None:
     with Journal(tmp_path / "j.sqlite") as journal:
         journal.note(Event(1.0, "driver", text))
-        journal.add(turns(1, events=(Event(2.0, "driver", text),))[0])
+        journal.done(turns(1, events=(Event(2.0, "driver", text),))[0])
         assert len(journal.events()) == 2
         last = journal.last()
         assert last is not None and len(last.observation.events) == 1

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from rheostat.control.guards import Guards
-from rheostat.control.loop import Loop, Turn
+from rheostat.control.loop import Loop
+from rheostat.control.turn import Turn
 from rheostat.journal.store import Journal
 from rheostat.model.configuration import Bounds
 from rheostat.model.decision import Cause, Placement
@@ -31,7 +32,7 @@ def test_turns_come_back_exactly_as_they_were(tmp_path: Path) -> None:
     written[0] = replace(first, plan=full, memory={"a": [1, 2.5, None, {"b": "ü\n"}]})
     with Journal(tmp_path / "j.sqlite") as journal:
         for turn in written:
-            journal.add(turn)
+            journal.done(turn)
         assert list(journal.turns()) == written
     with Journal(tmp_path / "j.sqlite") as again:
         assert list(again.turns()) == written
@@ -48,7 +49,7 @@ def test_any_program_can_read_it_while_it_is_written(tmp_path: Path) -> None:
     path = tmp_path / "j.sqlite"
     with Journal(path) as journal:
         for turn in turns():
-            journal.add(turn)
+            journal.done(turn)
         reader = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         rows = reader.execute("SELECT number, at, status, reason, change, alert FROM turns").fetchall()
         mode = reader.execute("PRAGMA journal_mode").fetchone()[0]
@@ -60,22 +61,22 @@ def test_any_program_can_read_it_while_it_is_written(tmp_path: Path) -> None:
 
 def test_a_turn_is_on_disk_as_soon_as_it_is_added(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.sqlite")
-    journal.add(turns()[0])
+    journal.done(turns()[0])
     with Journal(tmp_path / "j.sqlite") as second:  # as after a crash: the first was never closed
         assert len(list(second.turns())) == 1
     journal.close()
 
 
-def test_the_folder_is_made(tmp_path: Path) -> None:
+def test_a_missing_folder_is_created(tmp_path: Path) -> None:
     with Journal(tmp_path / "a" / "b" / "j.sqlite") as journal:
         assert journal.facts() == {}
 
 
 def test_the_same_turn_twice_is_refused(tmp_path: Path) -> None:
     with Journal(tmp_path / "j.sqlite") as journal:
-        journal.add(turns()[0])
+        journal.done(turns()[0])
         with pytest.raises(FileError, match="UNIQUE"):
-            journal.add(turns()[0])
+            journal.done(turns()[0])
         assert len(list(journal.turns())) == 1
 
 
@@ -97,16 +98,21 @@ def database(path: Path, script: str) -> Path:
 @pytest.mark.parametrize("version", [0, 1, 99])
 def test_another_version_is_refused(tmp_path: Path, version: int) -> None:
     path = database(tmp_path / "j.sqlite", f"CREATE TABLE t (x); PRAGMA user_version = {version};")
-    assert f"a journal of version {version}, this Rheostat reads version 2" in refusal(path)
+    assert f"a journal of version {version}; this Rheostat reads versions 2 and 3" in refusal(path)
 
 
-def test_another_programs_database_of_the_same_version_is_refused(tmp_path: Path) -> None:
-    path = database(tmp_path / "j.sqlite", "CREATE TABLE songs (x); PRAGMA user_version = 2;")
+@pytest.mark.parametrize("version", [2, 3])
+def test_another_programs_database_of_the_same_version_is_refused_and_left_alone(
+    tmp_path: Path, version: int
+) -> None:
+    path = database(tmp_path / "j.sqlite", f"CREATE TABLE songs (x); PRAGMA user_version = {version};")
+    content = path.read_bytes()
     assert "no such table" in refusal(path)
+    assert path.read_bytes() == content
 
 
 @pytest.mark.parametrize("content", [b"garbage", b"SQLite format 3\0" + b"\xff" * 200, b"\0" * 5000])
-def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_database_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "j.sqlite"
     path.write_bytes(content)
     refusal(path)
@@ -121,10 +127,10 @@ def test_places_where_no_file_can_be_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["{}", "not json", '{"number": "one"}'])
-def test_a_turn_that_was_tampered_with_is_told_in_one_line(tmp_path: Path, text: str) -> None:
+def test_an_edited_turn_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "j.sqlite"
     with Journal(path) as journal:
-        journal.add(turns()[0])
+        journal.done(turns()[0])
         journal.describe({"seed": 1})
     db = sqlite3.connect(path)
     with db:
@@ -132,9 +138,9 @@ def test_a_turn_that_was_tampered_with_is_told_in_one_line(tmp_path: Path, text:
         db.execute("UPDATE run SET value = 'x'")
     db.close()
     with Journal(path) as journal:
-        with pytest.raises(FileError, match=r"j\.sqlite: holds what is no Turn"):
+        with pytest.raises(FileError, match=r"j\.sqlite: holds something that is not a valid Turn"):
             list(journal.turns())
-        with pytest.raises(FileError, match=r"j\.sqlite: holds what is no"):
+        with pytest.raises(FileError, match=r"j\.sqlite: holds something that is not a valid"):
             journal.facts()
 
 
@@ -150,7 +156,7 @@ def test_a_plan_of_an_earlier_version_that_contradicts_its_placement_can_still_b
 ) -> None:
     path = tmp_path / "j.sqlite"
     with Journal(path) as journal:
-        journal.add(turns()[0])
+        journal.done(turns()[0])
     with closing(sqlite3.connect(path)) as db, db:
         (text,) = db.execute("SELECT turn FROM details").fetchone()
         old = json.loads(text)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from rheostat.control.guards import Guards
-from rheostat.control.loop import Loop, Turn
+from rheostat.control.loop import Loop
+from rheostat.control.turn import Turn
 from rheostat.journal.store import Journal
 from rheostat.model.errors import UserError
 from rheostat.model.observation import Event
@@ -60,7 +61,7 @@ def fill(path: Path, turns: Iterator[Turn], max_bytes: int = MIB) -> list[Turn]:
     with Journal(path, max_bytes) as journal:
         journal._db.set_trace_callback(look)
         for turn in turns:
-            journal.add(turn)
+            journal.done(turn)
             if turn.outcome.status == "applied":
                 applied.append(turn)
         look("")
@@ -68,24 +69,24 @@ def fill(path: Path, turns: Iterator[Turn], max_bytes: int = MIB) -> list[Turn]:
     return applied
 
 
-def test_the_file_stays_within_its_bound_and_every_change_keeps_its_line(path: Path) -> None:
+def test_the_file_stays_within_its_bound_and_every_change_keeps_its_summary(path: Path) -> None:
     applied = fill(path, loop(every=100).run(until=60.0 * 6_000))
     with Journal.read(path) as journal:
         lines = journal.changes()
         assert [line.number for line in lines] == [turn.number for turn in applied]
         assert [line.change for line in lines[:2]] == ["split 1 -> 2", "split 2 -> 1"]
-        assert journal.line(1) is None
+        assert journal.summary(1) is None
         assert journal.windows()[0].start == 0.0
         last = journal.last()
         assert last is not None and last.number == journal.totals().turns
 
 
-def test_turns_that_show_what_a_change_brought_keep_their_lines(path: Path) -> None:
+def test_turns_that_show_the_effect_of_a_change_keep_their_summaries(path: Path) -> None:
     applied = fill(path, loop(every=100).run(until=60.0 * 3000))
     with Journal.read(path) as journal:
         first = applied[0].number
-        assert journal.line(first - 1) is None
-        assert [line.number for line in journal.after(first, 9)] == [first + 1, first + 2, first + 3]
+        assert journal.summary(first - 1) is None
+        assert [line.number for line in journal.following(first, 9)] == [first + 1, first + 2, first + 3]
         assert journal.turn(first + 1) is None
 
 
@@ -104,7 +105,7 @@ def test_rolled_up_windows_keep_means_sums_and_extremes(path: Path) -> None:
         assert journal.totals().node_seconds == pytest.approx(2 * 60 * len(turns))
 
 
-def test_measures_that_were_missing_are_no_zeros_when_rolled_up(path: Path) -> None:
+def test_missing_measures_do_not_become_zeros_when_rolled_up(path: Path) -> None:
     turns = list(loop(every=10**9).run(until=60.0 * 1500))
     for index, turn in enumerate(turns):
         measures = replace(turn.observation.application, lag_seconds=None, throughput=None)
@@ -117,7 +118,7 @@ def test_measures_that_were_missing_are_no_zeros_when_rolled_up(path: Path) -> N
         assert {window.throughput for window in journal.windows()} - {None} == {500.0}
 
 
-def test_vetoes_give_way_before_changes_lose_their_lines(path: Path) -> None:
+def test_vetoes_go_before_changes_lose_their_summaries(path: Path) -> None:
     vetoing = Loop(
         FakeEngine(clock := FakeClock(), takes=0.0), clock, OneMore(), guards=Guards(cooldown_seconds=6000)
     )
@@ -150,7 +151,7 @@ def test_a_smaller_bound_shrinks_the_file(path: Path) -> None:
     fill(path, iter(turns[:-1]), 8 * MIB)
     assert size(path) > 2 * MIB
     with Journal(path, MIB) as journal:
-        journal.add(turns[-1])
+        journal.done(turns[-1])
     assert size(path) <= MIB
 
 
@@ -159,7 +160,7 @@ def test_a_turn_larger_than_the_bound_is_kept_alone(path: Path) -> None:
     huge = replace(turns[-1], memory={"text": "x" * MIB})
     with Journal(path, MIB) as journal:
         for turn in (*turns[:-1], huge):
-            journal.add(turn)
+            journal.done(turn)
         assert journal.last() == huge
 
 

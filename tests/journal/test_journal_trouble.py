@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from rheostat.control.guards import Guards
-from rheostat.control.loop import Loop, Turn
-from rheostat.journal.store import KEPT_IN_MEMORY, Journal
+from rheostat.control.loop import Loop
+from rheostat.control.turn import Turn
+from rheostat.journal.store import KEPT_IN_MEMORY, Entry, Journal
 from rheostat.model.errors import FileError
 from rheostat.model.observation import Event
 from tests.control.fakes import FakeClock, FakeEngine, Sometimes
@@ -29,7 +30,7 @@ from tests.control.fakes import FakeClock, FakeEngine, Sometimes
 clock = FakeClock()
 journal = Journal(Path({path!r}))
 for turn in Loop(FakeEngine(clock), clock, Sometimes()).run(until=1e9):
-    journal.add(turn)
+    journal.done(turn)
     if turn.number == 30:
         print("ready", flush=True)
 """
@@ -59,14 +60,14 @@ def test_a_full_disk_delays_turns_and_the_gap_is_noted(
     written = turns(60)
     with Journal(path, 2**20) as journal:
         for turn in written[:20]:
-            journal.add(turn)
+            journal.done(turn)
         ballast.write_bytes(b"x" * _free(small_disk))
         for turn in written[20:40]:
-            journal.add(turn)
+            journal.done(turn)
         assert journal.trouble == "database or disk is full"
         assert len(list(journal.turns())) < 40
         ballast.unlink()
-        journal.add(written[40])
+        journal.done(written[40])
         assert journal.trouble is None
         assert list(journal.turns()) == written[:41]
         (gap,) = journal.events()
@@ -77,14 +78,14 @@ def test_a_full_disk_delays_turns_and_the_gap_is_noted(
     assert "turns are kept in memory" in caplog.text
 
 
-def test_a_disk_that_stays_full_is_told_at_the_end(small_disk: Path) -> None:
+def test_a_disk_that_stays_full_is_an_error_at_the_end(small_disk: Path) -> None:
     path = small_disk / "j.sqlite"
     journal = Journal(path, 2**20)
     written = turns(40)
-    journal.add(written[0])
+    journal.done(written[0])
     (small_disk / "ballast").write_bytes(b"x" * _free(small_disk))
     for turn in written[1:]:
-        journal.add(turn)
+        journal.done(turn)
     with pytest.raises(
         FileError, match=r"j\.sqlite: cannot be written: database or disk is full; \d+ entries"
     ):
@@ -103,8 +104,8 @@ def test_a_journal_on_a_read_only_disk_is_read(small_disk: Path) -> None:
 
 
 def _free(folder: Path) -> int:
-    found = os.statvfs(folder)
-    return found.f_bavail * found.f_frsize
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
 
 
 def test_memory_is_bounded_while_nothing_can_be_written(tmp_path: Path) -> None:
@@ -113,7 +114,7 @@ def test_memory_is_bounded_while_nothing_can_be_written(tmp_path: Path) -> None:
         pages = journal._db.execute("PRAGMA page_count").fetchone()[0]
         journal._db.execute(f"PRAGMA max_page_count = {pages}")  # SQLite's own full disk
         for turn in written:
-            journal.add(turn)
+            journal.done(turn)
         assert journal.trouble == "database or disk is full"
         journal._db.execute("PRAGMA max_page_count = 1000000")
         journal.note(Event(1e6, "stopped", "by the user"))
@@ -130,22 +131,22 @@ def test_a_first_error_is_not_hidden_by_a_full_disk(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), Journal(tmp_path / "j.sqlite") as journal:
         journal._db.execute("PRAGMA max_page_count = 1")
         for turn in turns(40):
-            journal.add(turn)
+            journal.done(turn)
         raise ZeroDivisionError
 
 
 def test_another_writers_lock_delays_turns_only(tmp_path: Path) -> None:
     path, (first, second, third) = tmp_path / "j.sqlite", turns(3)
     with Journal(path) as journal:
-        journal.add(first)
+        journal.done(first)
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         journal._db.execute("PRAGMA busy_timeout = 10")
-        journal.add(second)
+        journal.done(second)
         assert journal.trouble == "database is locked"
         other.execute("ROLLBACK")
         other.close()
-        journal.add(third)
+        journal.done(third)
         assert list(journal.turns()) == [first, second, third]
 
 
@@ -153,7 +154,7 @@ def test_events_of_windows_and_of_the_controller_are_kept_in_order(tmp_path: Pat
     lost = Event(50.0, "executor lost", "3 on n1")
     with Journal(tmp_path / "j.sqlite") as journal:
         journal.note(Event(0.0, "started", "by the user"))
-        journal.add(turns(1, (lost,))[0])
+        journal.done(turns(1, (lost,))[0])
         assert journal.events() == [Event(0.0, "started", "by the user"), lost]
         assert journal.events(since=1.0) == [lost]
 
@@ -181,7 +182,7 @@ def test_a_journal_of_a_killed_writer_is_read_and_continued(tmp_path: Path) -> N
         last = reader.last()
         assert last is not None and last.number >= now.number
     with Journal(path) as again:
-        again.add(_next(last, again))
+        again.done(_next(last, again))
         assert again.totals().turns == last.number + 1
 
 
@@ -198,7 +199,7 @@ def _next(last: Turn, journal: Journal) -> Turn:
 def test_a_reader_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "j.sqlite"
     with Journal(path) as journal:
-        journal.add(turns(1)[0])
+        journal.done(turns(1)[0])
     before = path.read_bytes()
     with Journal.read(path) as reader, pytest.raises(sqlite3.OperationalError, match="readonly"):
         reader._db.execute("DELETE FROM turns")
@@ -213,19 +214,19 @@ def test_a_name_with_question_marks_is_a_name(tmp_path: Path) -> None:
         assert reader.facts() == {"seed": 1}
 
 
-def test_what_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="there is no such journal"):
+def test_what_cannot_be_read_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="no such journal"):
         Journal.read(tmp_path / "nowhere.sqlite")
     with pytest.raises(FileError, match="is a folder"):
         Journal.read(tmp_path)
 
 
-class Interrupted(deque[Turn | Event]):
+class Interrupted(deque[Entry]):
     """Ctrl-C comes between the commit and the moment at which the journal notes it."""
 
     came = False
 
-    def popleft(self) -> Turn | Event:
+    def popleft(self) -> Entry:
         if not self.came:
             self.came = True
             raise KeyboardInterrupt
@@ -237,8 +238,8 @@ def test_ctrl_c_right_after_a_turn_was_written_writes_it_once(tmp_path: Path) ->
     with Journal(tmp_path / "j.sqlite") as journal:
         journal._waiting = Interrupted()
         with pytest.raises(KeyboardInterrupt):
-            journal.add(turn)
+            journal.done(turn)
         journal.note(Event(1.0, "stopped", "interrupted"))
     with Journal.read(tmp_path / "j.sqlite") as read:
-        assert [one.number for one in read.turns()] == [turn.number]
+        assert [kept.number for kept in read.turns()] == [turn.number]
         assert [event.kind for event in read.events()][-1] == "stopped"

@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 from statistics import mean
 
-from rheostat.control.loop import Turn
+from rheostat.control.turn import Turn
 from rheostat.engines.simulator.comparison import Run
 from rheostat.model.configuration import Bounds, Configuration
 from rheostat.model.topology import Operator, Stream, Topology

@@ -7,17 +7,21 @@ from typing import Any, cast
 
 import pytest
 
+from rheostat.control.guards import Guards
+from rheostat.control.turn import Decision
 from rheostat.engines.spark.driver_process import DriverProcess
+from rheostat.engines.spark.engine import SparkEngine
 from rheostat.engines.spark.spec import Spec
+from rheostat.journal.explanation import explain
 from rheostat.journal.store import Journal
 from rheostat.model.configuration import Bounds
-from rheostat.model.decision import Proposal
+from rheostat.model.decision import Proposal, Status
 from rheostat.policies.base import Info, Memory, Policy, Situation, wish
-from rheostat.run.composition import Running, take_control
+from rheostat.run.composition import Running, last_configuration, last_nodes, take_control
 from rheostat.run.heartbeat import Heartbeat
 from rheostat.run.order import Order
 from rheostat.run.site import start_nodes
-from tests.scripted.world import Clock, Driver, Nodes, World, live
+from tests.scripted.world import MASTER, Clock, Driver, Nodes, World, live
 
 from .test_faults import STEPS, check_runs_as_told, strike_at
 
@@ -41,28 +45,20 @@ class Wishes(Policy):
         return wish(situation, {**now.parallelism, **wanted}, "a test wants it", nodes=nodes), asked
 
 
-def controller(world: World, policy: Wishes, resume: bool = False) -> Running:
+def controller(world: World, policy: Wishes, resume: bool = False, guards: Guards | None = None) -> Running:
     """Take control of a world as `rheostat run` does; on nodes of its own it starts everything anew."""
     order = Order(
         "app", Path("app.py"), policy, "wishes", world.folder, mode=world.mode, kinds=(world.kind,),
-        bounds=Bounds(1, 3), resume=resume,
+        bounds=Bounds(1, 3), guards=guards or Guards(), resume=resume,
     )  # fmt: skip
     journal = Journal(world.folder / "journal.sqlite")
-    last, provider = journal.last(), Nodes(world)
-    spec = Spec(
-        "app",
-        "app.py",
-        "spark://scripted:7077",
-        str(world.folder),
-        str(world.folder / "s"),
-        "c",
-        mode=world.mode,
-    )
+    before, provider = last_configuration(journal), Nodes(world)
+    spec = Spec("app", "app.py", MASTER, str(world.folder), str(world.folder / "s"), "c", mode=world.mode)
 
     def start(new: Spec) -> DriverProcess:
         return cast(DriverProcess, Driver(world, new))
 
-    start_nodes(provider, last.outcome.configuration.nodes if last else 1, last)
+    start_nodes(provider, before.nodes if before else 1, last_nodes(journal))
     link = (
         cast(DriverProcess, Driver(world, spec))
         if not world.drivers
@@ -120,16 +116,16 @@ def test_a_controller_killed_at_any_step_is_resumed_and_finishes_the_change(
         settle(run, after)
     asked, turns = run.loop.memory["asked"], run.loop.turns
     run.journal._db.close()  # as a process that is killed leaves it
-    if owned:  # whoever keeps the run's processes ends them
-        world.kill_driver()
-        world.nodes.clear()
+    decision = check_decision_is_in_the_journal(world, turns)
+    end_what_is_ours(world)
     committed = len(world.committed)
 
     again = controller(world, policy, resume=True)
+    check_decision_was_reconciled(again, decision)
     settle(again, after)
     live(again.engine, 30)
     check_runs_as_told(again.engine, world, nodes_are_ours=owned)
-    assert again.loop.memory["asked"] >= asked - 1 and again.loop.turns >= turns
+    assert again.loop.memory["asked"] >= asked and again.loop.turns >= turns
     assert len(world.committed) > committed
     assert [event.kind for event in again.journal.events() if event.kind in ("started", "resumed")] == [
         "started", "resumed",
@@ -139,5 +135,87 @@ def test_a_controller_killed_at_any_step_is_resumed_and_finishes_the_change(
     again.journal.close()
 
 
+def check_decision_is_in_the_journal(world: World, number: int) -> Decision:
+    """The killed controller left its decision, and `explain` says that it was not finished."""
+    with Journal.read(world.folder / "journal.sqlite") as journal:
+        decision = journal.pending()
+        assert decision is not None and decision.number == number
+        assert journal.turn(number) is None
+        answer = explain(journal, None, now=0.0)
+    assert answer.decision == decision and answer.pending
+    return decision
+
+
+def check_decision_was_reconciled(again: Running, decision: Decision) -> None:
+    """The decision has an outcome, which says what runs; the guards count it."""
+    turn = again.journal.last()
+    assert turn is not None and again.journal.pending() is None
+    assert turn == decision.with_outcome(turn.outcome)
+    assert turn.outcome.status is Status.INTERRUPTED
+    assert turn.outcome.configuration == again.engine.configuration
+    changed = turn.outcome.configuration.describe(decision.plan.current)
+    runs = "runs as before" if changed == "no change" else f"runs with {changed}"
+    assert turn.outcome.reason.endswith(f"after the restart the application {runs}")
+    assert again.loop.changed_at[-1] == turn.outcome.finished_at
+    assert again.loop.turns == decision.number
+    assert explain(again.journal, None, now=0.0).summary.status == "interrupted"
+
+
+def end_what_is_ours(world: World) -> None:
+    """Whoever keeps the processes of a run ends them with its controller; a cluster of others runs on."""
+    if world.owned:
+        world.kill_driver()
+        world.nodes.clear()
+
+
 def kill_the_controller() -> None:
     raise Killed
+
+
+@pytest.mark.parametrize("owned", [True, False])
+def test_a_controller_killed_twice_before_its_first_outcome_leaves_one_decision(
+    owned: bool, tmp_path: Path
+) -> None:
+    world = World(tmp_path, owned=owned)
+    for _ in range(0 if owned else 3):
+        world.add_node(world.kind)
+    policy = Wishes(wanted={"nodes": 2, "key": 4})
+    run = controller(world, policy)
+    strike_at(run.engine, "parallelism", kill_the_controller)
+    with pytest.raises(Killed):
+        settle(run, policy.wanted)
+    run.journal._db.close()
+    first = check_decision_is_in_the_journal(world, 1)
+
+    end_what_is_ours(world)
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(SparkEngine, "begin", killed)
+        controller(world, policy, resume=True)
+    assert check_decision_is_in_the_journal(world, 1) == first
+
+    end_what_is_ours(world)
+    again = controller(world, policy, resume=True)
+    check_decision_was_reconciled(again, first)
+    settle(again, policy.wanted)
+    assert [turn.outcome.status for turn in again.journal.turns()].count(Status.INTERRUPTED) == 1
+    again.journal.close()
+
+
+def killed(*_: object) -> None:
+    raise Killed
+
+
+def test_a_resumed_controller_waits_for_the_cool_down_after_an_interrupted_change(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    policy = Wishes(wanted={"nodes": 2, "key": 4})
+    run = controller(world, policy, guards=Guards(cooldown_seconds=60))
+    strike_at(run.engine, "parallelism", kill_the_controller)
+    with pytest.raises(Killed):
+        settle(run, policy.wanted)
+    run.journal._db.close()
+    end_what_is_ours(world)
+    again = controller(world, policy, resume=True, guards=Guards(cooldown_seconds=60))
+    resumed_at = again.clock.now()
+    change = next(turn for turn in again.turns(resumed_at + 600) if turn.plan.changes)
+    assert change.plan.decided_at >= resumed_at + 60
+    again.journal.close()

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import psutil
 
-from rheostat.control.loop import Turn
+from rheostat.control.turn import Turn
 from rheostat.engines.spark.limits import LIMITS
 from rheostat.journal.reader import JournalReader
 from rheostat.journal.store import Journal

@@ -9,7 +9,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from rheostat.analyze.levels import LevelDocument, MapDocument, read_map
-from rheostat.control.loop import Turn
+from rheostat.control.turn import Turn
 from rheostat.engines.spark import rate_source
 from rheostat.engines.spark.spec import SPEC
 from rheostat.model.decision import Status

@@ -111,7 +111,7 @@ def _bench_app(
     from rheostat.apps.shipped import find_script
     from rheostat.bench import application_map
     from rheostat.cli import bench_page, live_run, settings, signals, values
-    from rheostat.control.loop import Turn
+    from rheostat.control.turn import Turn
     from rheostat.model.secrets import without_secrets
     from rheostat.policies.discovery import Discovery
     from rheostat.run.composition import Running

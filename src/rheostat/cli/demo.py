@@ -27,7 +27,7 @@ def _demo(
 ) -> None:
     """Show Rheostat at work. Starts a small Spark cluster, raises the load sixfold, lets it fall again."""
     from rheostat.cli import demo_page, live_run, signals
-    from rheostat.control.loop import Turn
+    from rheostat.control.turn import Turn
     from rheostat.engines.spark.modes import check_mode
     from rheostat.run.demo import demo_order, remove_earlier_demo
     from rheostat.run.samples import Sample

@@ -1,7 +1,7 @@
 """How `rheostat demo` shows what its run took."""
 
 from rheostat.cli import console, measures_page
-from rheostat.control.loop import Turn
+from rheostat.control.turn import Turn
 from rheostat.run.demo import summarise
 from rheostat.run.folder import JOURNAL
 from rheostat.run.order import Order

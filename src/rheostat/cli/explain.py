@@ -1,4 +1,4 @@
-"""`rheostat explain`: one decision in plain sentences, with the numbers behind it and what came of it."""
+"""`rheostat explain`: one decision in plain sentences, with the numbers behind it and its effect."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,14 +16,14 @@ def register(app: typer.Typer) -> None:
 
 
 def _explain(
-    decision: Annotated[
+    turn: Annotated[
         int | None,
-        typer.Argument(help="A turn's number, as `rheostat status` shows it; else the latest change."),
+        typer.Argument(help="Number of a turn, as `rheostat status` shows it (default: the latest change)."),
     ] = None,
     journal: options.JournalOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Say why a decision was made, what was done and what came of it."""
+    """Explain a decision: its reasons, what was done, and the effect."""
     from rheostat.cli import explain_page, journals
 
-    explain_page.show(journals.find(journal, Path.cwd()), decision, as_json)
+    explain_page.show(journals.find_journal(journal, Path.cwd()), turn, as_json)

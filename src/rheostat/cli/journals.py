@@ -1,4 +1,4 @@
-"""What `status` and `explain` share: finding a journal, and saying its times and measures in words."""
+"""What `status` and `explain` share: which journal to open, and its times and measures in words."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,44 +7,42 @@ from typing import Any
 
 from rheostat.cli import console
 from rheostat.cli.chart import span
+from rheostat.control.loop import NOT_FINISHED
+from rheostat.journal.liveness import Liveness, State, started_at
+from rheostat.journal.locate import newest_journal
 from rheostat.journal.summaries import TurnSummary
 from rheostat.model.errors import UserError
-from rheostat.model.observation import Observation, OperatorMeasures
+from rheostat.model.observation import Observation
 
-LONGEST_SECONDS = 1e9  # of a run; beyond, a time is no date
+LONGEST_SECONDS = 1e9  # of a run; a longer time cannot be shown as a date
+_PREFIXES = {
+    "failed": "FAILED: ",
+    "interrupted": "INTERRUPTED: ",
+    "pending": "UNFINISHED: ",
+    "dry-run": "dry run: ",
+}
 _SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
-def find(given: Path | None, folder: Path) -> Path:
-    """The journal that was given, or the one that was written last under a folder."""
-    if given is not None:
-        return given
-    found = list(folder.glob(".rheostat/*/journal.sqlite"))
-    if not found:
+def find_journal(given: Path | None, folder: Path) -> Path:
+    """Return the given journal, or the one that was written last by a run in a folder."""
+    path = given or newest_journal(folder)
+    if path is None:
         raise UserError("no journal under .rheostat here; start one with `rheostat run`, or give --journal")
-    return max(found, key=_written)
-
-
-def _written(path: Path) -> float:
-    """When a journal was last written: SQLite writes to the log first, which a mere reader leaves empty."""
-    log = path.with_name(f"{path.name}-wal")
-    used = log.exists() and log.stat().st_size > 0
-    return max(file.stat().st_mtime for file in ((path, log) if used else (path,)))
+    return path
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Says the times of a run: by the wall clock where its start is known, else in seconds since it began."""
+    """Writes the times of a run: as time of day if its start is known, else as seconds since the start."""
 
     started_at: float | None  # unix seconds
     now: float
 
     @classmethod
     def of(cls, facts: dict[str, Any], now: float) -> "Times":
-        """Read the fact `started_at`, if it is a time."""
-        started = facts.get("started_at")
-        known = isinstance(started, int | float) and 0 <= started <= now
-        return cls(started if known else None, now)
+        """Take the start of the run from its facts."""
+        return cls(started_at(facts, now), now)
 
     def at(self, seconds: float) -> str:
         """Write a time; today's without the date."""
@@ -53,10 +51,6 @@ class Times:
         moment, today = datetime.fromtimestamp(self.started_at + seconds), datetime.fromtimestamp(self.now)
         same_day = moment.date() == today.date()
         return moment.strftime("%H:%M:%S" if same_day else "%Y-%m-%d %H:%M:%S")
-
-    def age(self, seconds: float) -> float | None:
-        """How long ago a time of the run was."""
-        return None if self.started_at is None else self.now - self.started_at - seconds
 
 
 def title(facts: dict[str, Any]) -> str:
@@ -73,19 +67,19 @@ def title(facts: dict[str, Any]) -> str:
     return f"{what}{policy}{mode}"
 
 
-def measures(seen: Observation) -> str:
-    """The application's measures in words."""
-    app = seen.application
+def measures(observation: Observation) -> str:
+    """Write the application's measures in one sentence."""
+    app = observation.application
     words = [
-        f"load {console.number(seen.total_load, 'rows/s')}",
-        f"throughput {console.number(_whole(app.throughput), 'rows/s')}",
-        f"lag {seconds(app.lag_seconds)}",
+        f"load {console.number(observation.total_load, 'rows/s')}",
+        f"throughput {console.number(_rounded(app.throughput), 'rows/s')}",
+        f"lag {duration(app.lag_seconds)}",
         f"backlog {console.number(app.backlog, 'rows')}",
     ]
     if app.batch_seconds is not None:
-        trigger = f" of a trigger of {seconds(app.trigger_seconds)}" if app.trigger_seconds else ""
-        counted = f" ({app.batches:,} in the window)" if app.batches is not None else ""
-        words.append(f"a batch takes {seconds(app.batch_seconds)}{trigger}{counted}")
+        trigger = f" of a trigger of {duration(app.trigger_seconds)}" if app.trigger_seconds else ""
+        count = f" ({app.batches:,} in the window)" if app.batches is not None else ""
+        words.append(f"a batch takes {duration(app.batch_seconds)}{trigger}{count}")
     if app.state_rows is not None or app.state_bytes:
         parts = [console.number(app.state_rows, "rows")] if app.state_rows is not None else []
         parts += [size(app.state_bytes)] if app.state_bytes else []
@@ -93,32 +87,32 @@ def measures(seen: Observation) -> str:
     return ", ".join(words)
 
 
-def _whole(value: float | None) -> float | None:
-    """A rate without the dust that sums of floating-point numbers leave."""
+def _rounded(value: float | None) -> float | None:
+    """A rate without the tiny remainders of floating-point sums."""
     return value if value is None or abs(value) > 1e-6 else 0.0
 
 
-def skew(operator: OperatorMeasures) -> float | None:
-    """The largest instance's rows over their mean, as measured or as its instances show it."""
-    rows = [instance.processed for instance in operator.instances if instance.processed is not None]
-    if operator.skew is not None or not rows or not sum(rows):
-        return operator.skew
-    return max(rows) * len(rows) / sum(rows)
+def change_text(turn: TurnSummary) -> str:
+    """Write what a turn changed, or was to change."""
+    return f"{_PREFIXES.get(turn.status, '')}{turn.change}"
 
 
-def headline(line: TurnSummary) -> str:
-    """What a turn came to, in a few words."""
-    prefix = {"failed": "FAILED: ", "dry-run": "dry run: "}.get(line.status, "")
-    return f"{prefix}{line.change}"
+def without_outcome(controller: Liveness) -> str:
+    """Say what is known of a change that has no outcome."""
+    if controller.state is State.RUNNING:
+        return "this change is under way"
+    if controller.state is State.SILENT:
+        return "this change has no outcome yet; the controller may have stopped"
+    return NOT_FINISHED
 
 
-def seconds(value: float | None) -> str:
+def duration(seconds: float | None) -> str:
     """Write a duration.
 
-    >>> seconds(None), seconds(0.25), seconds(75), seconds(7300)
+    >>> duration(None), duration(0.25), duration(75), duration(7300)
     ('-', '0.25 s', '75 s', '2h1m')
     """
-    return console.number(value, "s") if value is None or value < 120 else span(value)
+    return console.number(seconds, "s") if seconds is None or seconds < 120 else span(seconds)
 
 
 def size(value: float | None) -> str:

@@ -9,7 +9,7 @@ from rich.live import Live
 
 from rheostat.cli import console
 from rheostat.cli.live_view import View, describe_turn
-from rheostat.control.loop import Turn
+from rheostat.control.turn import Turn
 from rheostat.run.composition import Running, start_run
 from rheostat.run.order import Order
 from rheostat.run.samples import Sampler

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rheostat.cli import console
-from rheostat.control.loop import Turn
+from rheostat.control.turn import Turn
 from rheostat.engines.spark.engine import SparkEngine
 from rheostat.engines.spark.observe.monitor import Meter
 from rheostat.model.decision import Status

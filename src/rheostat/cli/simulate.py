@@ -33,7 +33,7 @@ def _simulate(
     """Run one policy in the simulator. Writes the full record: journal.sqlite, series.csv, a plot."""
     from rheostat.cli import measures_page, simulate_page
     from rheostat.cli.scenario_options import read_scenario
-    from rheostat.control.loop import Turn
+    from rheostat.control.turn import Turn
     from rheostat.engines.simulator.comparison import run_policy
     from rheostat.engines.simulator.scenario import check_start
     from rheostat.journal.store import Journal
@@ -54,11 +54,10 @@ def _simulate(
         )
 
         def keep(turn: Turn) -> None:
-            journal.add(turn)
             if turn.plan.changes or turn.plan.alert:
                 decisions.append(turn)
 
-        run = run_policy(scene, built, on_turn=keep, progress=start(policy))
+        run = run_policy(scene, built, on_turn=keep, progress=start(policy), recorder=journal)
     simulate_page.write_series(out / "series.csv", run)
     title = f"{scene.topology.name} under {curve} with {policy} ({mode}, seed {seed})"
     plots = measures_page.draw(title, {policy: run.series}, out, "simulation")

@@ -7,7 +7,7 @@ import numpy as np
 from rich.table import Table
 
 from rheostat.cli import console
-from rheostat.control.loop import Turn
+from rheostat.control.turn import Turn
 from rheostat.engines.simulator.comparison import Run
 from rheostat.model.decision import Status
 from rheostat.model.files import replacing

@@ -1,4 +1,4 @@
-"""`rheostat status`: what a run is doing and did last, from its journal alone."""
+"""`rheostat status`: what a run is doing and what it did last, from its journal alone."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,10 +15,12 @@ def register(app: typer.Typer) -> None:
 
 def _status(
     journal: options.JournalOption = None,
-    last: Annotated[int, typer.Option("--last", "-n", min=0, max=10_000, help="How many changes.")] = 5,
+    last: Annotated[
+        int, typer.Option("--last", "-n", min=0, max=10_000, help="Number of changes to show.")
+    ] = 5,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Say what runs, how it fares, and what was changed last and why."""
+    """Show how a run is doing, and what was changed last and why."""
     from rheostat.cli import journals, status_page
 
-    status_page.show(journals.find(journal, Path.cwd()), last, as_json)
+    status_page.show(journals.find_journal(journal, Path.cwd()), last, as_json)

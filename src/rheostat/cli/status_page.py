@@ -1,9 +1,7 @@
-"""What a run is doing and did last, from its journal alone."""
+"""How `rheostat status` shows what a run is doing and did last."""
 
-import os
-import socket
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,153 +9,108 @@ from rich.table import Table
 
 from rheostat.cli import console, prose
 from rheostat.cli.chart import span
-from rheostat.cli.journals import Times, headline, measures, skew, title
-from rheostat.control.loop import Turn
-from rheostat.journal.reader import JournalReader
+from rheostat.cli.journals import Times, change_text, measures, title, without_outcome
+from rheostat.control.turn import Decision
+from rheostat.journal.liveness import Liveness, State
+from rheostat.journal.run_status import DAY_SECONDS, RunStatus, read_status
 from rheostat.journal.store import Journal
-from rheostat.journal.summaries import Alert, Totals, TurnSummary
-from rheostat.model.observation import Event
+from rheostat.journal.summaries import Alert, Totals
+from rheostat.journal.window import operator_rows
 
 SHOWN_NODES = 12
-DAY = 86_400.0
-PATIENCE_SECONDS = 60.0  # a controller is not called silent before
+SHOWN_PARTS = 5  # of a batch
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """Everything that `status` shows."""
-
-    path: Path
-    facts: dict[str, Any]
-    times: Times
-    last: Turn | None
-    changes: list[TurnSummary]
-    alerts: list[Alert]
-    events: list[Event]
-    day: Totals
-    whole: Totals
-
-
-def show(path: Path, last: int, as_json: bool) -> None:
+def show(path: Path, changes: int, as_json: bool) -> None:
     """Show a run with its last changes."""
-    with Journal.read(path) as opened:
-        look = _look(opened, last, time.time())
+    now = time.time()
+    with Journal.read(path) as journal:
+        status = read_status(journal, changes, now)
     if as_json:
-        console.print_json(_for_programs(look))
+        console.print_json(_json(status))
     else:
-        _show(look)
+        _print(status, Times.of(status.facts, now))
 
 
-def _look(journal: JournalReader, last: int, now: float) -> Look:
-    facts, newest = journal.facts(), journal.last()
-    end = newest.outcome.finished_at if newest else 0.0
-    return Look(
-        path=journal.path,
-        facts=facts,
-        times=Times.of(facts, now),
-        last=newest,
-        changes=journal.changes(last),
-        alerts=journal.alerts(last),
-        events=journal.events(last=last),
-        day=journal.totals(end - DAY),
-        whole=journal.totals(),
-    )
+def describe_liveness(controller: Liveness) -> str:
+    """Say whether the controller is alive.
+
+    >>> describe_liveness(Liveness(State.SILENT, 60.0, 300.0))
+    'no turn for 5m: not running?'
+    """
+    age = controller.age_seconds
+    ago = f"{span(age)} ago" if age is not None and age >= 1 else "just now"
+    sentences = {
+        State.NEW: "no turn yet",
+        State.RECORDED: f"a record of {span(controller.ended_at)}",
+        State.STOPPED: f"stopped, last turn {ago}",
+        State.GONE: f"not running: process {controller.pid} is gone, last turn {ago}",
+        State.SILENT: f"no turn for {span(age or 0.0)}: not running?",
+        State.RUNNING: f"running, last turn {ago}",
+    }
+    return sentences[controller.state]
 
 
-def life(look: Look) -> tuple[str, str]:
-    """Whether the controller lives: a word for programs, a sentence for people."""
-    if look.last is None:
-        return "new", "no turn yet"
-    ended = look.last.outcome.finished_at
-    age = look.times.age(ended)
-    if age is None:
-        return "recorded", f"a record of {span(ended)}"
-    since = f"{span(age)} ago" if age >= 1 else "just now"
-    if look.events and look.events[-1].kind == "stopped" and look.events[-1].at >= ended:
-        return "stopped", f"stopped, last turn {since}"
-    pid = look.facts.get("pid")
-    if isinstance(pid, int) and _is_here(look.facts) and not _exists(pid):
-        return "gone", f"not running: process {pid} is gone, last turn {since}"
-    if age > max(PATIENCE_SECONDS, 3 * look.last.observation.seconds):
-        return "silent", f"no turn since {span(age)}: not running?"
-    return "running", f"running, last turn {since}"
-
-
-def _is_here(facts: dict[str, Any]) -> bool:
-    """A process number means something on its own machine only."""
-    return facts.get("host") in (None, socket.gethostname())
-
-
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:  # somebody else's, but there
-        return True
-    return True
-
-
-def _show(look: Look) -> None:
-    times = look.times
-    console.out.print(prose.plain(title(look.facts)), style="bold", soft_wrap=True)
+def _print(status: RunStatus, times: Times) -> None:
+    console.out.print(prose.plain(title(status.facts)), style="bold", soft_wrap=True)
     began = f"began {times.at(0)}; " if times.started_at is not None else ""
-    prose.say(f"{began}{console.count(look.whole.turns, 'turn')}; {life(look)[1]}", "", "")
-    if look.last is not None:
-        _show_window(look.last, times)
-        prose.show(_operators(look.last))
+    turns = console.count(status.whole_run.turns, "turn")
+    prose.say(f"{began}{turns}; {describe_liveness(status.liveness)}", "", "")
+    if status.latest is not None:
+        _print_window(status.latest, times)
+        prose.show(_operator_table(status.latest))
         console.out.print()
-        prose.show(_nodes(look.last))
-    _show_changes(look)
-    if look.alerts:
+        prose.show(_node_table(status.latest))
+    _print_changes(status, times)
+    if status.alerts:
         prose.heading("Alerts")
-        prose.items(_alert(alert, times) for alert in look.alerts)
-    if look.events:
+        prose.items(_alert(alert, times) for alert in status.alerts)
+    if status.events:
         prose.heading("Events")
-        prose.items(f"{times.at(event.at)} {event.kind}: {event.text}" for event in look.events)
-    prose.heading("Sums")
-    if look.last is not None and look.last.outcome.finished_at > DAY:
-        prose.say(f"last 24 h: {_sums(look.day)}")
-    prose.say(f"whole run: {_sums(look.whole)}")
+        prose.items(f"{times.at(event.at)} {event.kind}: {event.text}" for event in status.events)
+    prose.heading("Totals")
+    if status.liveness.ended_at > DAY_SECONDS:
+        prose.say(f"last 24 h: {_totals(status.last_day)}")
+    prose.say(f"whole run: {_totals(status.whole_run)}")
 
 
-def _show_window(last: Turn, times: Times) -> None:
-    seen = last.observation
-    prose.heading(f"Latest window: {span(seen.seconds)} until {times.at(seen.end)} (turn {last.number})")
-    prose.say(measures(seen))
-    parts = sorted(seen.application.batch_parts.items(), key=lambda part: -part[1])
+def _print_window(latest: Decision, times: Times) -> None:
+    window = latest.observation
+    prose.heading(
+        f"Latest window: {span(window.seconds)} until {times.at(window.end)} (turn {latest.number})"
+    )
+    prose.say(measures(window))
+    parts = sorted(window.application.batch_parts.items(), key=lambda part: -part[1])
     if parts:
-        shares = ", ".join(f"{name} {console.number(part, 's')}" for name, part in parts[:5])
-        prose.say(f"parts of a batch: {shares}")
-    if last.evaluation.missing:
-        prose.say(f"not measured: {', '.join(last.evaluation.missing)}")
+        seconds = (f"{name} {console.number(part, 's')}" for name, part in parts[:SHOWN_PARTS])
+        prose.say(f"parts of a batch: {', '.join(seconds)}")
+    if latest.evaluation.missing:
+        prose.say(f"not measured: {', '.join(latest.evaluation.missing)}")
     console.out.print()
 
 
-def _operators(last: Turn) -> Table:
+def _operator_table(latest: Decision) -> Table:
     table = console.table(
         "", "operator", "instances", "rows/s", "utilisation", "CPU cores", "skew", "waiting"
     )
     table.title = None
-    seen = last.observation
-    for name, operator in seen.operators.items():
-        judged = last.evaluation.operators.get(name)
+    for row in operator_rows(latest):
         table.add_row(
-            prose.plain(name),
-            str(operator.parallelism),
-            console.number(_per_second(operator.processed, seen.seconds)),
-            console.number(judged.utilisation if judged else None, "%"),
-            console.number(_per_second(operator.cpu_seconds, seen.seconds)),
-            console.number(skew(operator)),
-            console.number(operator.waiting),
+            prose.plain(row.name),
+            str(row.parallelism),
+            console.number(row.rows_per_second),
+            console.number(row.utilisation, "%"),
+            console.number(row.cpu_cores),
+            console.number(row.skew),
+            console.number(row.waiting),
         )
     return table
 
 
-def _nodes(last: Turn) -> Table:
+def _node_table(latest: Decision) -> Table:
     table = console.table("", "node", "kind", "region", "slots", "instances", "CPU", "memory", text=3)
     table.title = None
-    nodes = last.observation.nodes
+    nodes = latest.observation.nodes
     for node in nodes[:SHOWN_NODES]:
         table.add_row(
             prose.plain(node.name),
@@ -171,24 +124,27 @@ def _nodes(last: Turn) -> Table:
     if len(nodes) > SHOWN_NODES:
         rest = nodes[SHOWN_NODES:]
         cpu = [node.cpu for node in rest if node.cpu is not None]
-        slots, placed = sum(node.slots for node in rest), sum(node.assigned for node in rest)
+        slots, instances = sum(node.slots for node in rest), sum(node.assigned for node in rest)
         mean = console.number(sum(cpu) / len(cpu), "%") if cpu else "-"
-        table.add_row(f"{len(rest)} more", "", "", str(slots), str(placed), mean, "")
+        table.add_row(f"{len(rest)} more", "", "", str(slots), str(instances), mean, "")
     return table
 
 
-def _show_changes(look: Look) -> None:
-    tried = look.whole.applied + look.whole.failed + look.whole.dry_run
-    if not tried:
+def _print_changes(status: RunStatus, times: Times) -> None:
+    changes = [*status.changes, *([status.pending] if status.pending else [])]
+    count = status.whole_run.attempts + (status.pending is not None)
+    if not count:
         prose.heading("No change yet")
         return
-    shown = f", the last {len(look.changes)}" if len(look.changes) < tried else ""
-    prose.heading(f"{console.count(tried, 'change')}{shown}; `rheostat explain TURN` tells all about one")
-    for line in look.changes:
-        prose.say(f"turn {line.number}, {look.times.at(line.at)}: {headline(line)}", "  - ", "    ")
-        prose.say(f"because {line.reason}", "    ", "    ")
-        if line.status == "failed":
-            prose.say(f"but {line.outcome}", "    ", "    ")
+    shown = f", the last {len(changes)}" if len(changes) < count else ""
+    prose.heading(f"{console.count(count, 'change')}{shown}; `rheostat explain TURN` explains one of them")
+    for turn in changes:
+        prose.say(f"turn {turn.number}, {times.at(turn.at)}: {change_text(turn)}", "  - ", "    ")
+        prose.say(f"because {turn.reason}", "    ", "    ")
+        if turn.status in ("failed", "interrupted"):
+            prose.say(f"but {turn.outcome}", "    ", "    ")
+        elif turn is status.pending:
+            prose.say(f"but {without_outcome(status.liveness)}", "    ", "    ")
 
 
 def _alert(alert: Alert, times: Times) -> str:
@@ -197,57 +153,44 @@ def _alert(alert: Alert, times: Times) -> str:
     return f"{times.at(alert.first_at)} to {times.at(alert.last_at)}, {alert.times:,} times: {alert.text}"
 
 
-def _sums(totals: Totals) -> str:
+def _totals(totals: Totals) -> str:
     words = [f"{console.count(totals.applied, 'change')} applied", f"{totals.failed:,} failed"]
+    if totals.interrupted:
+        words.append(f"{totals.interrupted:,} interrupted")
     if totals.dry_run:
         words.append(f"{totals.dry_run:,} in dry runs")
     hours = console.number(totals.node_seconds / 3600)
-    paused = console.number(totals.pause_seconds)
-    return f"{', '.join(words)}; {hours} node-hours; stood still for {paused} s"
+    return f"{', '.join(words)}; {hours} node-hours; paused for {console.number(totals.pause_seconds)} s"
 
 
-def _per_second(value: float | None, seconds: float) -> float | None:
-    return value / seconds if value is not None and seconds > 0 else None
-
-
-def _for_programs(look: Look) -> dict[str, Any]:
-    state, sentence = life(look)
-    last = look.last
+def _json(status: RunStatus) -> dict[str, Any]:
+    latest = status.latest
     return {
-        "journal": str(look.path),
-        "facts": look.facts,
-        "state": state,
-        "says": sentence,
-        "last_turn_seconds_ago": look.times.age(last.outcome.finished_at) if last else None,
-        "turn": last.number if last else None,
-        "window": _window_for_programs(last) if last else None,
-        "changes": [asdict(line) for line in look.changes],
-        "alerts": [asdict(alert) for alert in look.alerts],
-        "events": [asdict(event) for event in look.events],
-        "last_day": asdict(look.day),
-        "whole_run": asdict(look.whole),
+        "journal": str(status.path),
+        "facts": status.facts,
+        "state": status.liveness.state,
+        "says": describe_liveness(status.liveness),
+        "last_turn_seconds_ago": status.liveness.age_seconds,
+        "turn": latest.number if latest else None,
+        "window": _window_json(latest) if latest else None,
+        "pending": asdict(status.pending) if status.pending else None,
+        "changes": [asdict(turn) for turn in status.changes],
+        "alerts": [asdict(alert) for alert in status.alerts],
+        "events": [asdict(event) for event in status.events],
+        "last_day": asdict(status.last_day),
+        "whole_run": asdict(status.whole_run),
     }
 
 
-def _window_for_programs(last: Turn) -> dict[str, Any]:
-    seen = last.observation
-    operators = {
-        name: {
-            "parallelism": operator.parallelism,
-            "rows_per_second": _per_second(operator.processed, seen.seconds),
-            "utilisation": judged.utilisation if (judged := last.evaluation.operators.get(name)) else None,
-            "cpu_cores": _per_second(operator.cpu_seconds, seen.seconds),
-            "skew": skew(operator),
-            "waiting": operator.waiting,
-        }
-        for name, operator in seen.operators.items()
-    }
+def _window_json(latest: Decision) -> dict[str, Any]:
+    window = latest.observation
+    rows = [asdict(row) for row in operator_rows(latest)]
     return {
-        "start": seen.start,
-        "end": seen.end,
-        "total_load": seen.total_load,
-        **asdict(seen.application),
-        "missing": last.evaluation.missing,
-        "operators": operators,
-        "nodes": [asdict(node) for node in seen.nodes],
+        "start": window.start,
+        "end": window.end,
+        "total_load": window.total_load,
+        **asdict(window.application),
+        "missing": latest.evaluation.missing,
+        "operators": {row.pop("name"): row for row in rows},
+        "nodes": [asdict(node) for node in window.nodes],
     }

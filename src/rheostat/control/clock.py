@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 
 class SystemClock:
-    """Seconds since a run began; what watches the run is told while it sleeps."""
+    """Seconds since a run began; calls `on_tick` while it sleeps, so that the run is watched and healed."""
 
     TICK_SECONDS = 0.5
 

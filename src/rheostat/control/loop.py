@@ -1,30 +1,30 @@
-"""The control loop: one turn observes, evaluates, decides, guards, applies and records."""
+"""The control loop: a turn observes, evaluates, decides, guards, records, applies, records the outcome."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rheostat.analyze.evaluation import Evaluation, evaluate
+from rheostat.analyze.evaluation import evaluate
 from rheostat.control.guards import Guards
-from rheostat.control.ports import Clock, Engine
+from rheostat.control.ports import Clock, Engine, Recorder
+from rheostat.control.turn import Decision, Turn
 from rheostat.model.configuration import Bounds
-from rheostat.model.decision import Outcome, Plan, Proposal, Status
+from rheostat.model.decision import TRIED, Outcome, Plan, Proposal, Status
 from rheostat.model.errors import RheostatError, UserError
-from rheostat.model.observation import Observation
-from rheostat.policies.base import Memory, Policy, Situation, hold
+from rheostat.policies.base import Policy, Situation, hold
 from rheostat.policies.foreign import FAILURES, ask, failure
 
+NOT_FINISHED = "the controller stopped before this change was finished"
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One turn of the loop, from measures to outcome."""
 
-    number: int
-    observation: Observation
-    evaluation: Evaluation
-    plan: Plan
-    outcome: Outcome
-    memory: Memory
+class NoRecorder:
+    """Forgets everything: for simulations that are only judged, and for tests."""
+
+    def decided(self, decision: Decision) -> None:
+        """Forget it."""
+
+    def done(self, turn: Turn) -> None:
+        """Forget it."""
 
 
 @dataclass
@@ -41,23 +41,35 @@ class Loop:
     changed_at: tuple[float, ...] = ()  # when the changes that the guards still count were done
     turns: int = 0
     dry_run: bool = False  # decide and record, never touch the engine
+    recorder: Recorder = field(default_factory=NoRecorder)
 
-    def resume(self, last: Turn, changed_at: Iterable[float]) -> None:
-        """Go on where a controller that died stopped; the clock must count from the same beginning."""
+    def resume(self, last: Decision, changed_at: Iterable[float]) -> None:
+        """Continue after another controller's last decision; the clock must count from the same beginning."""
         self.turns, self.memory = last.number, last.memory
-        self.changed_at = self._counted(changed_at, last.outcome.finished_at)
+        self.changed_at = self._counted(changed_at, self.clock.now())
+
+    def reconcile(self, unfinished: Decision) -> Turn:
+        """Record how a change ended whose controller was killed: by what the engine runs now."""
+        plan, now = unfinished.plan, self.engine.configuration
+        changed = now.describe(plan.current)
+        runs = "runs as before" if changed == "no change" else f"runs with {changed}"
+        reason = f"{NOT_FINISHED}; after the restart the application {runs}"
+        return self._finish(
+            unfinished,
+            Outcome(Status.INTERRUPTED, now, plan.decided_at, self.clock.now(), reason, plan.causes),
+        )
 
     def run(self, until: float) -> Iterator[Turn]:
         """Turn once per period until the clock reaches a time."""
         while (before := self.clock.now()) < until:
             self.clock.sleep(min(self.policy.period_seconds, until - before))
-            if (now := self.clock.now()) <= before:  # it would never end
+            if (now := self.clock.now()) <= before:  # the loop would never end
                 raise UserError(f"a period of {self.policy.period_seconds:g} s is too short for this clock")
             if now < until:
                 yield self.turn()
 
     def turn(self) -> Turn:
-        """Do one turn; only a failure to observe ends it, for then nothing is known."""
+        """Do one turn; only a failure to observe ends it: without measures there is nothing to decide on."""
         now = self.clock.now()
         observation = self.engine.observe()
         evaluation = evaluate(self.engine.topology, observation, self.engine.model, self.engine.kinds[0])
@@ -76,16 +88,26 @@ class Loop:
         proposal = self._ask(situation)
         self.turns += 1
         plan = self.guards.check(proposal, situation, self.changed_at, self.turns)
-        outcome = self._dry(plan) if self.dry_run else self._apply(plan)
-        if outcome.status in (Status.APPLIED, Status.FAILED):
+        decision = Decision(self.turns, observation, evaluation, plan, self.memory)
+        if self.dry_run:
+            return self._finish(decision, self._dry(plan))
+        if plan.changes:  # else there is nothing in which a controller could be killed half-way
+            self.recorder.decided(decision)
+        return self._finish(decision, self._apply(plan))
+
+    def _finish(self, decision: Decision, outcome: Outcome) -> Turn:
+        """Record a turn whose outcome is known; the guards count what may have changed something."""
+        turn = decision.with_outcome(outcome)
+        self.recorder.done(turn)
+        if outcome.status in TRIED:
             self.changed_at = self._counted((*self.changed_at, outcome.finished_at), outcome.finished_at)
-        return Turn(self.turns, observation, evaluation, plan, outcome, self.memory)
+        return turn
 
     def _ask(self, situation: Situation) -> Proposal:
         """Ask the policy; one that fails holds, keeps its memory and is asked again in the next turn."""
         try:
             proposal, self.memory = ask(self.policy, situation, self.memory)
-        except FAILURES as error:  # the application must outlive it
+        except FAILURES as error:  # the application must outlive its policy
             alert = f"policy {self.policy.info.name!r} failed: {failure(error)}"
             return replace(hold(situation, f"hold: {alert}"), alert=alert)
         return proposal
@@ -107,7 +129,7 @@ class Loop:
         return Outcome(status, plan.current, now, now, reason, plan.causes)
 
     def _counted(self, times: Iterable[float], now: float) -> tuple[float, ...]:
-        """What the guards still need, so that nothing grows for ever."""
+        """The times that the guards still need; older ones would only grow the list."""
         return tuple(time for time in times if now - time < self.guards.memory_seconds)
 
 

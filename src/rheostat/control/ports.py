@@ -1,9 +1,10 @@
-"""The two ends of the loop that touch the world, and its clock. Every adapter passes tests/contracts/."""
+"""What the loop needs of the world: clock, engine, recorder, nodes. Every adapter passes tests/contracts/."""
 
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from rheostat.analyze.execution import ExecutionModel
+from rheostat.control.turn import Decision, Turn
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Outcome, Plan
 from rheostat.model.node import Node, Usage
@@ -48,6 +49,16 @@ class Engine(Protocol):
 
     def apply(self, plan: Plan) -> Outcome:
         """Bring the application to the plan's target, or back to where it was; returns when that is done."""
+
+
+class Recorder(Protocol):
+    """Keeps what the loop decides and what came of it, so that a controller can be killed at any moment."""
+
+    def decided(self, decision: Decision) -> None:
+        """Keep a decision that is about to change something; it is safe when this returns."""
+
+    def done(self, turn: Turn) -> None:
+        """Keep a turn with its outcome, in place of its decision if there was one."""
 
 
 class Provider(Protocol):

@@ -1,86 +1,40 @@
 """Reading a journal, also while another process writes it or after that process was killed."""
 
 import json
-import os
-import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
 from math import isfinite
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from rheostat.control.loop import Turn
+from rheostat.control.turn import Decision, Turn
+from rheostat.journal.file import JournalFile
 from rheostat.journal.summaries import Alert, RolledUp, Totals, TurnSummary, columns
 from rheostat.journal.tables import VERSION
-from rheostat.model.errors import FileError
+from rheostat.model.decision import TRIED, Status
 from rheostat.model.observation import Event
 
 TURN: TypeAdapter[Turn] = TypeAdapter(Turn)
-LINES: TypeAdapter[list[TurnSummary]] = TypeAdapter(list[TurnSummary])
+DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
+SUMMARIES: TypeAdapter[list[TurnSummary]] = TypeAdapter(list[TurnSummary])
 WINDOWS: TypeAdapter[list[RolledUp]] = TypeAdapter(list[RolledUp])
 ALERTS: TypeAdapter[list[Alert]] = TypeAdapter(list[Alert])
 EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[Event])
 PLAIN: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
+COUNTS = {"applied": Status.APPLIED, "failed": Status.FAILED, "dry_run": Status.DRY_RUN,
+          "interrupted": Status.INTERRUPTED}  # fmt: skip
 ALL = -1  # rows
 MOST = 10**9  # turns, nodes or instances
 T = TypeVar("T")
+D = TypeVar("D", bound=Decision)
 
 
-class JournalReader:
-    """One run's journal, to look at; a context manager."""
-
-    def __init__(self, path: Path) -> None:
-        """Open a journal that exists; nothing in it can be changed."""
-        if not path.exists():
-            raise FileError(f"{path}: there is no such journal")
-        if path.is_dir():
-            raise FileError(f"{path}: is a folder; give the journal in it")
-        self.path = path
-        self._connect(f"{path.absolute().as_uri()}?{'immutable=1' if _lies_still(path) else 'mode=ro'}")
-
-    def _connect(self, address: str) -> None:
-        with self._told():
-            self._db = sqlite3.connect(address, uri=address.startswith("file:"))
-        try:
-            with self._told():
-                self._prepare()
-                self._check()
-        except FileError:
-            self._db.close()
-            raise
-
-    def _prepare(self) -> None:
-        """What comes before the first look at the tables: nothing, for a reader."""
-
-    def _check(self) -> None:
-        version = self._number("PRAGMA user_version")
-        if version != VERSION:
-            raise FileError(
-                f"{self.path}: a journal of version {version}, this Rheostat reads version {VERSION}"
-            )
-        self._db.execute("SELECT key, value FROM run LIMIT 0")  # another program's file may bear our version
-        self._db.execute("SELECT number, turn FROM details LIMIT 0")
-        self._db.execute(f"SELECT {columns(TurnSummary)} FROM turns LIMIT 0")
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Turn whatever is wrong with the file into one line that names it."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise FileError(f"{self.path}: not a journal that can be used: {error}") from None
-        except ValidationError as error:
-            raise FileError(f"{self.path}: holds what is no {error.title}; was it edited?") from None
-        except (UnicodeError, OverflowError) as error:
-            summary = str(error).splitlines()[0]
-            raise FileError(f"{self.path}: not a journal that can be used: {summary}") from None
+class JournalReader(JournalFile):
+    """What can be read of one run's journal."""
 
     def facts(self) -> dict[str, Any]:
-        """What `describe` noted."""
-        with self._told():
+        """The facts about the run that `describe` wrote."""
+        with self._errors_named():
             rows = self._db.execute("SELECT key, value FROM run").fetchall()
             return PLAIN.validate_python(
                 {key: PLAIN.validate_json(value).get("value") for key, value in rows}
@@ -88,7 +42,7 @@ class JournalReader:
 
     def turns(self) -> Iterator[Turn]:
         """Every turn in order that is still kept in full."""
-        with self._told():
+        with self._errors_named():
             for (text,) in self._db.execute("SELECT turn FROM details ORDER BY number"):
                 yield self._read(text)
 
@@ -100,22 +54,31 @@ class JournalReader:
         """The newest turn, which is always kept in full."""
         return self._turn("ORDER BY number DESC LIMIT 1")
 
-    def line(self, number: int) -> TurnSummary | None:
-        """One turn's line, unless it was rolled up."""
-        return next(iter(self._lines("number = ?", number)), None)
+    def pending(self) -> Decision | None:
+        """The decision without an outcome: its change is under way, or its controller was killed."""
+        if self._version != VERSION:
+            return None
+        rows = self._rows("SELECT decision FROM pending ORDER BY number DESC LIMIT 1")
+        with self._errors_named():
+            return self._valid(DECISION.validate_json(rows[0][0])) if rows else None
 
-    def after(self, number: int, count: int) -> list[TurnSummary]:
-        """The turns that followed, as far as they were not rolled up."""
-        return self._lines("number > ? AND number <= ?", number, number + count)
+    def summary(self, number: int) -> TurnSummary | None:
+        """One turn's summary, unless the turn was rolled up."""
+        return next(iter(self._summaries("number = ?", number)), None)
+
+    def following(self, number: int, count: int) -> list[TurnSummary]:
+        """The turns after this one, except those that were rolled up."""
+        return self._summaries("number > ? AND number <= ?", number, number + count)
 
     def changes(self, last: int = ALL, since: float = 0.0) -> list[TurnSummary]:
         """The newest turns that changed something, failed to, or would have in a dry run; oldest first."""
-        return self._lines("worth >= 2 AND status <> 'unchanged' AND at >= ?", since, last=last)
+        return self._summaries("worth >= 2 AND status <> 'unchanged' AND at >= ?", since, last=last)
 
     def changed_at(self, since: float) -> tuple[float, ...]:
-        """When changes were done since a time: what the guards of a resumed loop need."""
-        tried = self._lines("worth >= 2 AND status IN ('applied', 'failed') AND finished_at >= ?", since)
-        return tuple(found.finished_at for found in tried)
+        """When changes were tried since a time: what the guards of a resumed loop need."""
+        statuses = ", ".join(f"'{status}'" for status in TRIED)
+        tried = self._summaries(f"worth >= 2 AND status IN ({statuses}) AND finished_at >= ?", since)
+        return tuple(summary.finished_at for summary in tried)
 
     def alerts(self, last: int = ALL) -> list[Alert]:
         """The alerts raised most recently, each text once; oldest first."""
@@ -131,71 +94,56 @@ class JournalReader:
         return self._checked(EVENTS, "at, kind, text", query, since, last)
 
     def windows(self) -> list[RolledUp]:
-        """What was rolled up, oldest first."""
+        """The turns that were rolled up, oldest first."""
         query = f"SELECT {columns(RolledUp)} FROM windows ORDER BY start DESC"
         return self._checked(WINDOWS, columns(RolledUp), query)
 
     def totals(self, since: float = 0.0) -> Totals:
-        """Sums over what ended since a time; a change whose own line was rolled up no longer counts."""
-        counts = ", ".join(f"TOTAL(status = '{status}')" for status in ("applied", "failed", "dry-run"))
-        sums = f"COUNT(*), {counts}, TOTAL(node_seconds), TOTAL(pause_seconds)"
-        turns, applied, failed, dry, seconds, pause = self._rows(
+        """Sums over the turns that ended since a time; a change that was rolled up is no longer counted."""
+        counts = ", ".join(f"TOTAL(status = '{status}')" for status in COUNTS.values())
+        sums = f"COUNT(*), TOTAL(node_seconds), TOTAL(pause_seconds), {counts}"
+        turns, seconds, pause, *attempts = self._rows(
             f"SELECT {sums} FROM turns WHERE finished_at >= ?", since
         )[0]
         rolled_up = "SELECT TOTAL(turns), TOTAL(node_seconds) FROM windows WHERE end >= ?"
         more_turns, more_seconds = self._rows(rolled_up, since)[0]
-        with self._told():
-            counted = (turns + int(more_turns), int(applied), int(failed), int(dry))
-        return Totals(*counted, seconds + more_seconds, pause)
+        with self._errors_named():
+            turns += int(more_turns)
+            counted = dict(zip(COUNTS, map(int, attempts), strict=True))
+        return Totals(turns, node_seconds=seconds + more_seconds, pause_seconds=pause, **counted)
 
-    def _turn(self, which: str, *values: float) -> Turn | None:
-        rows = self._rows(f"SELECT turn FROM details {which}", *values)
-        with self._told():
+    def _turn(self, condition: str, *values: float) -> Turn | None:
+        rows = self._rows(f"SELECT turn FROM details {condition}", *values)
+        with self._errors_named():
             return self._read(rows[0][0]) if rows else None
 
     def _read(self, text: Any) -> Turn:
         try:
             turn = TURN.validate_json(text)
         except ValidationError:
-            turn = TURN.validate_json(_consistent(text))
-        if not _makes_sense(turn):
-            raise FileError(f"{self.path}: holds what is no Turn; was it edited?")
-        return turn
+            turn = TURN.validate_json(_without_contradiction(text))
+        return self._valid(turn)
 
-    def _lines(self, where: str, *values: float, last: int = ALL) -> list[TurnSummary]:
+    def _valid(self, decision: D) -> D:
+        if not _is_plausible(decision):
+            raise self._invalid(type(decision).__name__)
+        return decision
+
+    def _summaries(self, where: str, *values: float, last: int = ALL) -> list[TurnSummary]:
         query = f"SELECT {columns(TurnSummary)} FROM turns WHERE {where} ORDER BY number DESC LIMIT ?"
-        return self._checked(LINES, columns(TurnSummary), query, *values, last)
+        return self._checked(SUMMARIES, columns(TurnSummary), query, *values, last)
 
     def _checked(self, kind: TypeAdapter[list[T]], names: str, query: str, *values: float) -> list[T]:
-        """What a query finds, newest first, as values of a kind, oldest first."""
+        """The rows of a query, which gives the newest first, as values of a kind, oldest first."""
         rows = self._rows(query, *values)
-        with self._told():
+        with self._errors_named():
             return kind.validate_python(
                 [dict(zip(names.split(", "), row, strict=True)) for row in reversed(rows)]
             )
 
-    def _rows(self, query: str, *values: float) -> list[Any]:
-        with self._told():
-            return self._db.execute(query, values).fetchall()
 
-    def _number(self, query: str) -> int:
-        return int(self._db.execute(query).fetchone()[0] or 0)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-def _consistent(text: Any) -> Any:
-    """A turn of an earlier version, whose plan may name nodes that contradict its target: without them."""
+def _without_contradiction(text: Any) -> Any:
+    """Drop the nodes that a plan of an early version names in contradiction to its target."""
     try:
         turn = json.loads(text)
         turn["plan"]["placement"] |= {"add": [], "remove": []}
@@ -204,17 +152,15 @@ def _consistent(text: Any) -> Any:
         return text
 
 
-def _makes_sense(turn: Turn) -> bool:
+def _is_plausible(decision: Decision) -> bool:
     """Whether its times are times and its counts are counts; the types alone would let infinities pass."""
-    plan, outcome = turn.plan, turn.outcome
-    times = (plan.decided_at, outcome.started_at, outcome.finished_at, outcome.pause_seconds)
-    counts = [turn.number]
-    for one in (plan.current, plan.target, outcome.configuration):
-        counts += [one.nodes, one.executors, *one.parallelism.values()]
+    plan = decision.plan
+    times, configurations = [plan.decided_at], [plan.current, plan.target]
+    if isinstance(decision, Turn):
+        outcome = decision.outcome
+        times += [outcome.started_at, outcome.finished_at, outcome.pause_seconds]
+        configurations.append(outcome.configuration)
+    counts = [decision.number]
+    for configuration in configurations:
+        counts += [configuration.nodes, configuration.executors, *configuration.parallelism.values()]
     return all(isfinite(time) for time in times) and all(0 <= count <= MOST for count in counts)
-
-
-def _lies_still(path: Path) -> bool:
-    """Whether nobody writes it and we could not: on a read-only disk SQLite cannot even lock it."""
-    log = path.with_name(f"{path.name}-wal")
-    return not log.exists() and not os.access(path.parent, os.W_OK)

@@ -1,8 +1,8 @@
-"""How a journal stays within its bound: what says least goes first, the lines of applied changes last.
+"""How a journal stays within its bound: the least informative goes first, summaries of applied changes last.
 
-Every step gives up the older half of something in one transaction, so a crash leaves either all or nothing of
-it. Later turns use the freed pages. A step runs only when the bound is reached and frees a good part
-of the file, so that many turns share its cost.
+Every step gives up the older half of something in one transaction, so a crash leaves all of it or nothing.
+Later turns use the freed pages. A step runs only when the bound is reached and frees a good part of the
+file, so that many turns share its cost.
 """
 
 import sqlite3
@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 from rheostat.journal.summaries import RolledUp, Worth, columns
 
-SPAN_SECONDS = 600.0  # what quiet turns are rolled up into first
+SPAN_SECONDS = 600.0  # of the windows that quiet turns are rolled up into first
 RECENT = 16  # turns that stay as they are while anything else can go
 ENOUGH = 0.75  # of the bound: how far a roll-up goes once it runs
-SLACK = 1.1  # of the bound: what the file may exceed it by, as the turn that reached it did
-SHARE = 1 / 8  # of the bound: what windows, told lines and events each may hold before changes lose details
-WINDOW_BYTES, LINE_BYTES = 128, 512  # about, in the file
+SLACK = 1.1  # of the bound: how large the file may be, as one turn can carry it beyond
+SHARE = 1 / 8  # of the bound: for windows, notable turns and events each, before changes lose their details
+WINDOW_BYTES, SUMMARY_BYTES = 128, 512  # in the file, roughly
 
 _MEANS = """
     MIN(start), MAX(end), {turns}, SUM({seconds}),
@@ -32,11 +32,11 @@ def make_room(db: sqlite3.Connection, most_bytes: float) -> None:
     steps: tuple[Callable[[], bool], ...] = (
         lambda: _roll_up(db, Worth.QUIET, RECENT, 0),
         lambda: _merge(db, share / WINDOW_BYTES),
-        lambda: _drop_details(db, Worth.TOLD, RECENT),
-        lambda: _roll_up(db, Worth.TOLD, RECENT, share / LINE_BYTES),
-        lambda: _drop_events(db, share / LINE_BYTES),
+        lambda: _drop_details(db, Worth.NOTABLE, RECENT),
+        lambda: _roll_up(db, Worth.NOTABLE, RECENT, share / SUMMARY_BYTES),
+        lambda: _drop_events(db, share / SUMMARY_BYTES),
         lambda: _drop_details(db, Worth.APPLIED, 1),
-        lambda: _roll_up(db, Worth.TOLD, 1, 0),
+        lambda: _roll_up(db, Worth.NOTABLE, 1, 0),
         lambda: _drop_events(db, 0),
         lambda: _merge(db, 1),
         lambda: _roll_up(db, Worth.APPLIED, 1, 0),
@@ -63,7 +63,7 @@ def _shrink(db: sqlite3.Connection, most_bytes: float) -> None:
 
 
 def _roll_up(db: sqlite3.Connection, worth: Worth, recent: int, least: float) -> bool:
-    """Replace the older half of the turns up to a worth by windows; those that show a change keep a line."""
+    """Replace the older half of the turns up to a worth by windows; those that show an effect keep theirs."""
     some = "FROM turns WHERE worth <= ? AND number <= ?"
     until = _last(db) - recent
     count = db.execute(f"SELECT COUNT(*) {some}", (worth, until)).fetchone()[0]
@@ -74,7 +74,7 @@ def _roll_up(db: sqlite3.Connection, worth: Worth, recent: int, least: float) ->
     spans = f"SELECT {_TURNS} {some} GROUP BY CAST(start / {SPAN_SECONDS} AS INT)"
     rows = db.execute(spans, (worth, until)).fetchall()
     db.execute(
-        f"DELETE FROM details WHERE number IN (SELECT number {some})", (max(worth, Worth.AFTER), until)
+        f"DELETE FROM details WHERE number IN (SELECT number {some})", (max(worth, Worth.EFFECT), until)
     )
     db.execute(f"DELETE {some}", (worth, until))
     _insert(db, rows)
@@ -96,7 +96,7 @@ def _merge(db: sqlite3.Connection, least: float) -> bool:
 
 
 def _drop_details(db: sqlite3.Connection, worth: Worth, recent: int) -> bool:
-    """Keep only the lines of the older half of the turns; the last stays, a controller resumes from it."""
+    """Keep only summaries of the older half of the turns; the last stays, as a controller resumes from it."""
     turns = "SELECT number FROM turns WHERE worth <= ? AND number <= ?"
     some, what = f"FROM details WHERE number IN ({turns})", (worth, _last(db) - recent)
     count = db.execute(f"SELECT COUNT(*) {some}", what).fetchone()[0]
@@ -128,7 +128,7 @@ def _pragma(db: sqlite3.Connection, name: str) -> int:
 
 
 def _mean(column: str, seconds: str) -> str:
-    """A mean over time of what was measured; what was not does not count as zero."""
+    """A mean over the time in which it was measured: missing is not zero."""
     return f"SUM({column} * {seconds}) / SUM(CASE WHEN {column} IS NOT NULL THEN {seconds} END)"
 
 

@@ -4,36 +4,39 @@ import json
 import logging
 import sqlite3
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from rheostat.control.loop import Turn
-from rheostat.journal.reader import PLAIN, TURN, JournalReader
+from pydantic import TypeAdapter
+
+from rheostat.control.turn import Decision, Turn
+from rheostat.journal.reader import DECISION, PLAIN, TURN, D, JournalReader
 from rheostat.journal.rollup import make_room
-from rheostat.journal.summaries import TurnSummary, Worth, columns, line
-from rheostat.journal.tables import SCHEMA
+from rheostat.journal.summaries import TurnSummary, Worth, columns, summarise
+from rheostat.journal.tables import PENDING, SCHEMA, VERSION
 from rheostat.model.documents import storable
 from rheostat.model.errors import FileError, UserError
 from rheostat.model.observation import Event
 
 MAX_BYTES = 64 * 2**20
 LEAST_BYTES = 2**20
-KEPT_IN_MEMORY = 500  # turns and events while the disk takes none
-# Of the bound: the data, and when the log beside it is written back; a large roll-up needs the rest to log.
+Entry = Decision | Turn | Event
+KEPT_IN_MEMORY = 500  # entries, while the disk is full
+# Parts of the bound: the data, and the log before it is written back; a large roll-up logs the rest.
 DATA, LOG = 5 / 8, 1 / 16
-# What may pass by itself; a damaged file does not.
+# Trouble that may pass by itself; that of a damaged file does not.
 PASSING = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN}
 _logger = logging.getLogger(__name__)
 
 
 class Journal(JournalReader):
-    """One run's journal, to write and to look at."""
+    """One run's journal, to write and to read; the Recorder of a loop."""
 
     def __init__(self, path: Path, max_bytes: int = MAX_BYTES) -> None:
-        """Create a new journal, or open an existing one of this version to go on with it."""
+        """Create a new journal, or open an existing one to continue it."""
         if max_bytes < LEAST_BYTES:
             raise UserError(f"a journal needs at least {LEAST_BYTES} bytes, not {max_bytes}")
         try:
@@ -43,8 +46,8 @@ class Journal(JournalReader):
         self.path = path
         self.trouble: str | None = None  # why turns wait in memory, while they do
         self._max_bytes = max_bytes
-        self._waiting: deque[Turn | Event] = deque()
-        self._begun: Turn | Event | None = None  # what is being written
+        self._waiting: deque[Entry] = deque()
+        self._writing: Entry | None = None
         self._late = self._lost = 0
         self._connect(str(path))
         applied = f"SELECT MAX(number) FROM turns WHERE worth = {Worth.APPLIED:d}"
@@ -66,22 +69,37 @@ class Journal(JournalReader):
         self._db.execute(f"PRAGMA wal_autocheckpoint = {log_bytes // self._number('PRAGMA page_size')}")
         self._db.execute(f"PRAGMA journal_size_limit = {log_bytes}")
 
+    def _upgrade(self) -> None:
+        """Give a journal of version 2 its missing table: all of it or, where the disk is full, nothing."""
+        if self._version != VERSION:
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE")
+                self._db.execute(PENDING)
+                self._db.execute(f"PRAGMA user_version = {VERSION}")
+            self._version = VERSION
+
     def describe(self, facts: Mapping[str, Any]) -> None:
-        """Note what the run is about: its topology, policy, load, seed."""
+        """Write facts about the run: its topology, policy, load, seed."""
         rows = [(key, PLAIN.dump_json({"value": value}).decode()) for key, value in facts.items()]
-        with self._told(), self._db:
+        with self._errors_named(), self._db:
             self._db.executemany("INSERT OR REPLACE INTO run VALUES (?, ?)", rows)
 
-    def add(self, turn: Turn) -> None:
-        """Record one turn; it is on disk when this returns, or in memory while `trouble` says why."""
+    def decided(self, decision: Decision) -> None:
+        """Record a decision before it is applied; it is on disk on return, unless there is `trouble`."""
+        self._record(decision)
+
+    def done(self, turn: Turn) -> None:
+        """Record a turn, in place of its decision; it is on disk on return, unless there is `trouble`."""
+        if self._waiting and _is_decision_of(self._waiting[-1], turn):
+            self._waiting.pop()
         self._record(turn)
 
     def note(self, event: Event) -> None:
         """Record an event of the controller's own: started, resumed, stopped."""
         self._record(event)
 
-    def _record(self, entry: Turn | Event) -> None:
-        """Write an entry; where the disk takes none now, keep it, for the controller must outlive that."""
+    def _record(self, entry: Entry) -> None:
+        """Write an entry; keep it in memory while the disk is full, for the controller must outlive that."""
         if len(self._waiting) == KEPT_IN_MEMORY:
             self._waiting.popleft()
             self._lost += 1
@@ -91,43 +109,54 @@ class Journal(JournalReader):
         except sqlite3.Error as error:
             if not _passes(error):
                 self._waiting.clear()
-                with self._told():
+                with self._errors_named():
                     raise
             self._worry(str(error))
 
     def _write_waiting(self) -> None:
-        """Write what waits, oldest first, each in a transaction of its own: a little room is used at once."""
+        """Write the waiting entries, oldest first, each in its own transaction, so that any room is used."""
         while self._waiting:
             with self._db:
                 entry = self._waiting[0]
-                if self._begun is not entry or not self._holds(entry):
-                    self._begun = entry
+                if self._writing is not entry or not self._holds(entry):
+                    self._writing = entry
                     self._write(entry)
             self._waiting.popleft()
-            self._begun = None
+            self._writing = None
             self._late += self.trouble is not None
             if self.trouble and not self._waiting:
                 self._calm(entry.at if isinstance(entry, Event) else entry.plan.decided_at)
         make_room(self._db, self._max_bytes * DATA)
 
-    def _holds(self, entry: Turn | Event) -> bool:
-        """Whether an entry was written already: Ctrl-C may have come right after that."""
-        if isinstance(entry, Event):
+    def _holds(self, entry: Entry) -> bool:
+        """Whether a turn was written already: Ctrl-C may have come right after that."""
+        if not isinstance(entry, Turn):
             return False
         return bool(self._db.execute("SELECT 1 FROM turns WHERE number = ?", (entry.number,)).fetchone())
 
-    def _write(self, entry: Turn | Event) -> None:
-        events = (entry,) if isinstance(entry, Event) else entry.observation.events
+    def _write(self, entry: Entry) -> None:
+        if isinstance(entry, Event):
+            self._write_events((entry,))
+        elif isinstance(entry, Turn):
+            self._write_turn(entry)
+        else:
+            self._db.execute("DELETE FROM pending")
+            self._db.execute("INSERT INTO pending VALUES (?, ?)", (entry.number, _json(DECISION, entry)))
+
+    def _write_events(self, events: Iterable[Event]) -> None:
         rows = [(event.at, storable(event.kind), storable(event.text)) for event in events]
         self._db.executemany("INSERT INTO events VALUES (?, ?, ?)", rows)
-        if isinstance(entry, Turn):
-            summary = line(entry, self._last_applied)
-            values = [storable(value) if isinstance(value, str) else value for value in summary.values]
-            marks = ", ".join("?" * len(values))
-            self._db.execute(f"INSERT INTO turns ({columns(TurnSummary)}) VALUES ({marks})", values)
-            self._db.execute("INSERT INTO details VALUES (?, ?)", (entry.number, _text(entry)))
-            if summary.worth is Worth.APPLIED:
-                self._last_applied = entry.number
+
+    def _write_turn(self, turn: Turn) -> None:
+        self._write_events(turn.observation.events)
+        summary = summarise(turn, self._last_applied)
+        values = [storable(value) if isinstance(value, str) else value for value in summary.values]
+        marks = ", ".join("?" * len(values))
+        self._db.execute(f"INSERT INTO turns ({columns(TurnSummary)}) VALUES ({marks})", values)
+        self._db.execute("INSERT INTO details VALUES (?, ?)", (turn.number, _json(TURN, turn)))
+        self._db.execute("DELETE FROM pending")
+        if summary.worth is Worth.APPLIED:
+            self._last_applied = turn.number
 
     def _worry(self, trouble: str) -> None:
         if self.trouble is None:
@@ -141,7 +170,7 @@ class Journal(JournalReader):
         self._waiting.append(Event(now, "journal", text))
 
     def close(self) -> None:
-        """Write what still waits, if that is possible now, and close the file."""
+        """Write the waiting entries, if that is possible now, and close the file."""
         try:
             with suppress(sqlite3.Error):
                 self._write_waiting()
@@ -155,7 +184,7 @@ class Journal(JournalReader):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with suppress(*([FileError] if error else [])):  # the first error is the one to tell
+        with suppress(*([FileError] if error else [])):  # the first error is the one to report
             self.close()
 
 
@@ -163,8 +192,11 @@ def _passes(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF in PASSING
 
 
-def _text(turn: Turn) -> str:
-    """Write a turn as JSON in which an infinity stays one; strict JSON would make it null."""
-    return storable(
-        json.dumps(TURN.dump_python(turn, mode="json"), ensure_ascii=False, separators=(",", ":"))
-    )
+def _is_decision_of(entry: Entry, turn: Turn) -> bool:
+    return isinstance(entry, Decision) and not isinstance(entry, Turn) and entry.number == turn.number
+
+
+def _json(kind: TypeAdapter[D], value: D) -> str:
+    """Write JSON in which an infinity stays one; strict JSON would make it null."""
+    plain = kind.dump_python(value, mode="json")
+    return storable(json.dumps(plain, ensure_ascii=False, separators=(",", ":")))

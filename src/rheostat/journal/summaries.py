@@ -1,25 +1,26 @@
-"""What the journal keeps of turns beyond their JSON: a line each, and windows of many."""
+"""What the journal keeps of turns beyond their JSON: a summary of each, and windows of many."""
 
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from enum import IntEnum
 from typing import Any
 
 from pydantic import ConfigDict
 
-from rheostat.control.loop import Turn
+from rheostat.control.turn import Decision, Turn
 from rheostat.model.decision import Status
 from rheostat.model.observation import Measure
 
 ONLY_NUMBERS = ConfigDict(allow_inf_nan=False)
-SHOWING = 3  # turns after a change that show what it brought
+PENDING = "pending"  # the status of a decision without an outcome
+EFFECT_TURNS = 3  # turns after a change that show its effect
 
 
 class Worth(IntEnum):
-    """Which lines the journal gives up first."""
+    """Which summaries the journal gives up first."""
 
-    QUIET = 0  # nothing changed, nobody was told anything
-    AFTER = 1  # quiet, and shows what a change brought
-    TOLD = 2  # vetoed, failed, a dry run, or with an alert
+    QUIET = 0  # nothing changed, nothing to report
+    EFFECT = 1  # quiet, and shows the effect of a change
+    NOTABLE = 2  # vetoed, failed, interrupted, a dry run, or with an alert
     APPLIED = 3
 
 
@@ -100,8 +101,14 @@ class Totals:
     applied: int = 0
     failed: int = 0
     dry_run: int = 0
+    interrupted: int = 0
     node_seconds: float = 0.0
     pause_seconds: float = 0.0
+
+    @property
+    def attempts(self) -> int:
+        """Changes that were made, tried or only decided on."""
+        return self.applied + self.failed + self.dry_run + self.interrupted
 
 
 def columns(kind: type[TurnSummary] | type[RolledUp]) -> str:
@@ -109,42 +116,68 @@ def columns(kind: type[TurnSummary] | type[RolledUp]) -> str:
     return ", ".join(field.name for field in fields(kind))
 
 
-def line(turn: Turn, last_applied: int | None) -> TurnSummary:
-    """Sum up a turn."""
-    plan, outcome, seen = turn.plan, turn.outcome, turn.observation
-    used = [operator.utilisation for operator in turn.evaluation.operators.values()]
-    done = outcome.configuration != plan.current or not plan.changes
+def summarise(turn: Turn, last_applied: int | None = None) -> TurnSummary:
+    """Sum up a turn; `last_applied` is the number of the last turn that changed something."""
+    plan, outcome = turn.plan, turn.outcome
     most_nodes = max(plan.current.nodes, outcome.configuration.nodes)
-    return TurnSummary(
-        number=turn.number,
-        at=plan.decided_at,
+    applying_seconds = max(0.0, outcome.finished_at - plan.decided_at)
+    if outcome.status is Status.INTERRUPTED:  # how many nodes there were until the restart, nobody knows
+        applying_seconds = 0.0
+    summary = summarise_pending(turn)
+    return replace(
+        summary,
         finished_at=outcome.finished_at,
         worth=_worth(turn, last_applied),
         status=outcome.status.value,
-        change=outcome.configuration.describe(plan.current) if done else plan.describe(),
-        reason=plan.reason,
+        change=_change(turn),
         outcome=outcome.reason,
+        pause_seconds=outcome.pause_seconds,
+        node_seconds=summary.node_seconds + most_nodes * applying_seconds,
+    )
+
+
+def summarise_pending(decision: Decision) -> TurnSummary:
+    """Sum up a decision whose outcome is not known."""
+    plan, observation = decision.plan, decision.observation
+    utilisations = [operator.utilisation for operator in decision.evaluation.operators.values()]
+    return TurnSummary(
+        number=decision.number,
+        at=plan.decided_at,
+        finished_at=plan.decided_at,
+        worth=Worth.NOTABLE,
+        status=PENDING,
+        change=plan.describe(),
+        reason=plan.reason,
+        outcome="",
         veto="; ".join(plan.vetoes) or None,
         alert=plan.alert,
-        pause_seconds=outcome.pause_seconds,
-        start=seen.start,
-        end=seen.end,
-        load=seen.total_load,
-        throughput=seen.application.throughput,
-        lag_seconds=seen.application.lag_seconds,
-        backlog=seen.application.backlog,
-        utilisation=max(used, default=None),
+        pause_seconds=0.0,
+        start=observation.start,
+        end=observation.end,
+        load=observation.total_load,
+        throughput=observation.application.throughput,
+        lag_seconds=observation.application.lag_seconds,
+        backlog=observation.application.backlog,
+        utilisation=max(utilisations, default=None),
         nodes=plan.current.nodes,
         instances=plan.current.instances,
-        node_seconds=plan.current.nodes * max(0.0, plan.decided_at - seen.start)
-        + most_nodes * max(0.0, outcome.finished_at - plan.decided_at),
+        node_seconds=plan.current.nodes * max(0.0, plan.decided_at - observation.start),
     )
+
+
+def _change(turn: Turn) -> str:
+    """What changed; where nothing did, or a restart came between, what was to change."""
+    plan, outcome = turn.plan, turn.outcome
+    done = outcome.configuration != plan.current or not plan.changes
+    if done and outcome.status is not Status.INTERRUPTED:
+        return outcome.configuration.describe(plan.current)
+    return plan.describe()
 
 
 def _worth(turn: Turn, last_applied: int | None) -> Worth:
     if turn.outcome.status is Status.APPLIED:
         return Worth.APPLIED
     if turn.outcome.status is not Status.UNCHANGED or turn.plan.vetoes or turn.plan.alert:
-        return Worth.TOLD
-    recent = last_applied is not None and turn.number - last_applied <= SHOWING
-    return Worth.AFTER if recent else Worth.QUIET
+        return Worth.NOTABLE
+    recent = last_applied is not None and turn.number - last_applied <= EFFECT_TURNS
+    return Worth.EFFECT if recent else Worth.QUIET

@@ -1,6 +1,8 @@
 """The journal's tables; docs/journal.md explains them."""
 
-VERSION = 2
+VERSION = 3
+UPGRADABLE = 2  # lacks only the table of pending decisions
+PENDING = "CREATE TABLE pending (number INTEGER PRIMARY KEY, decision TEXT NOT NULL)"
 SCHEMA = f"""
 BEGIN;
 PRAGMA user_version = {VERSION};
@@ -9,8 +11,8 @@ CREATE TABLE turns (
     number INTEGER PRIMARY KEY,
     at REAL NOT NULL,           -- decided, seconds since the run began
     finished_at REAL NOT NULL,
-    worth INTEGER NOT NULL,     -- 0 quiet, 1 shows what a change brought, 2 told, 3 applied
-    status TEXT NOT NULL,       -- applied, unchanged, failed, dry-run
+    worth INTEGER NOT NULL,     -- 0 quiet, 1 shows a change's effect, 2 notable, 3 applied
+    status TEXT NOT NULL,       -- applied, unchanged, failed, dry-run, interrupted
     change TEXT NOT NULL,       -- what changed or was to change, in words
     reason TEXT NOT NULL,
     outcome TEXT NOT NULL,
@@ -30,6 +32,7 @@ CREATE TABLE turns (
 );
 CREATE INDEX worth ON turns (worth, number);
 CREATE TABLE details (number INTEGER PRIMARY KEY, turn TEXT NOT NULL);  -- everything, as JSON
+{PENDING};  -- the change that is under way, as JSON; with its outcome it becomes a turn
 CREATE TABLE windows (
     start REAL NOT NULL, end REAL NOT NULL, turns INTEGER NOT NULL, seconds REAL NOT NULL,
     load REAL, throughput REAL, lag_mean REAL, lag_max REAL, backlog_max REAL,

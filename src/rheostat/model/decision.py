@@ -126,6 +126,10 @@ class Status(StrEnum):
     UNCHANGED = "unchanged"
     FAILED = "failed"
     DRY_RUN = "dry-run"  # decided and recorded, not done
+    INTERRUPTED = "interrupted"  # its controller was killed; recorded by the one that resumed
+
+
+TRIED = (Status.APPLIED, Status.FAILED, Status.INTERRUPTED)  # may have changed something: guards count these
 
 
 @dataclass(frozen=True, slots=True)

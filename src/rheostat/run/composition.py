@@ -11,15 +11,16 @@ from typing import Any
 
 from rheostat.analyze.execution import ceil
 from rheostat.control.clock import SystemClock
-from rheostat.control.loop import Loop, Turn
+from rheostat.control.loop import Loop
 from rheostat.control.ports import Clock, Provider
+from rheostat.control.turn import Turn
 from rheostat.engines.spark.driver_process import DriverProcess, EndedError
 from rheostat.engines.spark.engine import SparkEngine
 from rheostat.engines.spark.spec import Spec
 from rheostat.journal.store import Journal
 from rheostat.model.configuration import Configuration
 from rheostat.model.errors import UserError
-from rheostat.model.observation import Event
+from rheostat.model.observation import Event, NodeMeasures
 from rheostat.policies.base import Start
 from rheostat.policies.foreign import first_configuration
 from rheostat.run import folder
@@ -49,9 +50,7 @@ class Running:
     def turns(self, until: float = float("inf")) -> Iterator[Turn]:
         """Control until a time or the application's end; each turn is in the journal when it is yielded."""
         try:
-            for turn in self.loop.run(until):
-                self.journal.add(turn)
-                yield turn
+            yield from self.loop.run(until)
         except EndedError:
             return
 
@@ -74,7 +73,7 @@ def start_run(order: Order, say: Callable[[str], None] = lambda _: None) -> Iter
         if not order.resume:
             never_began.callback(folder.remove_journal, order.folder)
         journal = stack.enter_context(Journal(order.folder / JOURNAL))
-        facts, last = journal.facts(), journal.last()
+        facts, before = journal.facts(), last_configuration(journal)
         began_at = _began_at(facts) if order.resume else time.time()
         heartbeat = Heartbeat()
         clock = SystemClock(began_at, heartbeat.tick)
@@ -89,9 +88,9 @@ def start_run(order: Order, say: Callable[[str], None] = lambda _: None) -> Iter
             return drivers[-1]
 
         if attached is None:
-            nodes = order.bounds.nodes(last.outcome.configuration.nodes if last else 1)
+            nodes = order.bounds.nodes(before.nodes if before else 1)
             say(f"starting {nodes} node{'s' if nodes > 1 else ''} and the driver")
-            start_nodes(site.provider, nodes, last)
+            start_nodes(site.provider, nodes, last_nodes(journal))
             start_driver(_spec(order, site))
         running = take_control(
             order, journal, clock, began_at, site.provider, drivers[-1], start_driver, heartbeat
@@ -111,12 +110,23 @@ def take_control(
     heartbeat: Heartbeat,
 ) -> Running:
     """Put engine and loop over a running driver; begin, or continue where the journal ends."""
-    last = journal.last()
+    before, unfinished = last_configuration(journal), journal.pending()
     engine = SparkEngine(driver, provider, clock, began_at, start_driver)
-    loop = Loop(engine, clock, order.policy, order.bounds, order.guards, order.seed, dry_run=order.dry_run)
-    if last is not None:
-        loop.resume(last, journal.changed_at(clock.now() - order.guards.memory_seconds))
-    engine.begin(_first(order, engine, last))
+    loop = Loop(
+        engine,
+        clock,
+        order.policy,
+        order.bounds,
+        order.guards,
+        order.seed,
+        dry_run=order.dry_run,
+        recorder=journal,
+    )
+    if newest := unfinished or journal.last():
+        loop.resume(newest, journal.changed_at(clock.now() - order.guards.memory_seconds))
+    engine.begin(_first(order, engine, before))
+    if unfinished is not None:
+        loop.reconcile(unfinished)
     journal.describe(_facts(order, engine, began_at))
     by = f"by process {os.getpid()} on {socket.gethostname()}"
     journal.note(Event(clock.now(), "resumed" if order.resume else "started", by))
@@ -161,11 +171,25 @@ def _scratch(site: Site) -> dict[str, str]:
     return {"spark.executor.defaultJavaOptions": f'"-Djava.io.tmpdir={site.scratch}"'}
 
 
-def _first(order: Order, engine: SparkEngine, last: Turn | None) -> Configuration:
+def last_configuration(journal: Journal) -> Configuration | None:
+    """The last one that worked: a change that a killed controller left half-way is rolled back."""
+    if unfinished := journal.pending():
+        return unfinished.plan.current
+    last = journal.last()
+    return last.outcome.configuration if last else None
+
+
+def last_nodes(journal: Journal) -> tuple[NodeMeasures, ...]:
+    """The nodes that the newest window saw."""
+    newest = journal.pending() or journal.last()
+    return newest.observation.nodes if newest else ()
+
+
+def _first(order: Order, engine: SparkEngine, before: Configuration | None) -> Configuration:
     """The configuration to start in: as the journal left it, within the bounds, or as the policy begins."""
-    if last is not None:
-        left, nodes = last.outcome.configuration, order.bounds.nodes(last.outcome.configuration.nodes)
-        parallelism = order.bounds.parallelism(engine.topology, left.parallelism)
+    if before is not None:
+        nodes = order.bounds.nodes(before.nodes)
+        parallelism = order.bounds.parallelism(engine.topology, before.parallelism)
         return Configuration(parallelism, nodes * order.kind.executors, nodes)
     start = Start(engine.topology, engine.model, engine.kinds, order.bounds, 0.0, 0.0)
     chosen = first_configuration(order.policy, start)

@@ -9,7 +9,7 @@ import numpy as np
 from rheostat.analyze.judging import Series
 from rheostat.apps.shipped import find_script
 from rheostat.control.guards import Guards
-from rheostat.control.loop import Turn
+from rheostat.control.turn import Turn
 from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.decision import Status
 from rheostat.model.errors import UserError

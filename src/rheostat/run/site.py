@@ -6,11 +6,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from rheostat.control.loop import Turn
 from rheostat.control.ports import Provider
 from rheostat.engines.spark.driver_process import Keep, keep_nothing
 from rheostat.model.configuration import NodeKind
 from rheostat.model.errors import UserError
+from rheostat.model.observation import NodeMeasures
 from rheostat.providers.allocated import AllocatedProvider
 from rheostat.providers.local import LocalProvider
 from rheostat.providers.standalone import StandaloneProvider
@@ -42,12 +42,11 @@ def open_site(order: Order, stack: ExitStack) -> Site:
     return Site(provider, cluster.url, cluster.folder, cluster.keep_session)
 
 
-def start_nodes(provider: Provider, count: int, last: Turn | None) -> None:
-    """Start the first nodes, of the kinds that the journal's last turn had; where they are ours to start."""
+def start_nodes(provider: Provider, count: int, before: Sequence[NodeMeasures]) -> None:
+    """Start the first nodes, of the kinds that an earlier run had; where they are ours to start."""
     if not provider.owned:
         return
     kinds = {kind.name: kind for kind in provider.kinds}
-    before = last.observation.nodes if last else ()
     wishes = [(kinds.get(node.kind, provider.kinds[0]), node.region) for node in before[:count]]
     wishes += [(provider.kinds[0], provider.regions[0])] * (count - len(wishes))
     provider.wait([provider.order(kind, region).name for kind, region in wishes])

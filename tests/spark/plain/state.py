@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 
-from rheostat.control.loop import Turn
+from rheostat.control.turn import Turn
 from tests.spark.controllers import Controller
 
 MARK = "Hush-4"  # all secrets begin with it

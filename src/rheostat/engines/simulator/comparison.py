@@ -6,7 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rheostat.analyze.judging import WINDOW_SECONDS, Measures, Series, judge
-from rheostat.control.loop import Loop, Turn
+from rheostat.control.loop import Loop, NoRecorder
+from rheostat.control.ports import Recorder
+from rheostat.control.turn import Turn
 from rheostat.engines.simulator.deployment import Floats
 from rheostat.engines.simulator.engine import Simulator
 from rheostat.engines.simulator.scenario import Scenario
@@ -34,6 +36,7 @@ def run_policy(
     *,
     initial: Configuration | None = None,
     on_turn: Callable[[Turn], None] | None = None,
+    recorder: Recorder | None = None,
     progress: Progress | None = None,
     oracle: Floats | None = None,
 ) -> Run:
@@ -42,7 +45,15 @@ def run_policy(
     simulator = Simulator(
         scenario.topology, scenario.load, initial or first_configuration(policy, start), scenario.settings
     )
-    loop = Loop(simulator, simulator, policy, scenario.bounds, scenario.guards, scenario.settings.seed)
+    loop = Loop(
+        simulator,
+        simulator,
+        policy,
+        scenario.bounds,
+        scenario.guards,
+        scenario.settings.seed,
+        recorder=recorder or NoRecorder(),
+    )
     counts = {name: [float(count)] for name, count in simulator.configuration.parallelism.items()}
     changes = alerts = 0
     for turn in loop.run(simulator.ends_at):

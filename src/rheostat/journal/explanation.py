@@ -1,0 +1,102 @@
+"""The question behind `rheostat explain`: why a decision was made, what was done, and its effect."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from rheostat.control.turn import Decision, Turn
+from rheostat.journal.liveness import Liveness, judge_liveness, pending_after
+from rheostat.journal.reader import JournalReader
+from rheostat.journal.summaries import EFFECT_TURNS, PENDING, TurnSummary, summarise_pending
+from rheostat.model.decision import Outcome, Status
+from rheostat.model.errors import UserError
+from rheostat.model.observation import Measure
+
+# What policies promise, and the measure of a turn that shows it.
+EFFECTS = {
+    "highest utilisation": "utilisation",
+    "load (rows/s)": "load",
+    "throughput (rows/s)": "throughput",
+    "lag (s)": "lag_seconds",
+    "backlog (rows)": "backlog",
+    "nodes": "nodes",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A measure before a change and in the windows after it."""
+
+    measure: str
+    before: Measure
+    after: tuple[Measure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One decision, from the measures behind it to its effect."""
+
+    facts: dict[str, Any]
+    liveness: Liveness  # of the controller, which may be applying the decision right now
+    summary: TurnSummary
+    decision: Decision | None  # None: the journal kept its summary only
+    following: tuple[TurnSummary, ...]  # the turns that show its effect, up to the next change
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What applying it did; None where that is not known."""
+        return self.decision.outcome if isinstance(self.decision, Turn) else None
+
+    @property
+    def pending(self) -> bool:
+        """Whether its change is under way, or was when its controller was killed."""
+        return self.summary.status == PENDING
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """Every measure before and after."""
+        return tuple(
+            Effect(measure, getattr(self.summary, column), tuple(getattr(t, column) for t in self.following))
+            for measure, column in EFFECTS.items()
+        )
+
+    @property
+    def changed_again_in(self) -> int | None:
+        """The turn that ended its effect by another change."""
+        last = self.following[-1] if self.following else None
+        return last.number if last and last.status == Status.APPLIED else None
+
+
+def explain(journal: JournalReader, number: int | None, now: float) -> Explanation:
+    """Explain a turn, or the latest change, at a time in unix seconds."""
+    last = journal.last()
+    pending = pending_after(journal, last)
+    newest = pending or last
+    if newest is None:
+        raise UserError(f"{journal.path}: has no turns yet, so there is nothing to explain")
+    if number is not None and not 1 <= number <= newest.number:
+        raise UserError(f"there is no turn {number}; {journal.path} has turns 1 to {newest.number}")
+    facts, liveness = journal.facts(), judge_liveness(journal, now)
+    if pending and number in (None, pending.number):
+        return Explanation(facts, liveness, summarise_pending(pending), pending, ())
+    summary = _summary(journal, number or _latest_change(journal) or newest.number)
+    following = _until_next_change(journal.following(summary.number, EFFECT_TURNS))
+    return Explanation(facts, liveness, summary, journal.turn(summary.number), following)
+
+
+def _latest_change(journal: JournalReader) -> int | None:
+    changes = journal.changes(last=1)
+    return changes[0].number if changes else None
+
+
+def _summary(journal: JournalReader, number: int) -> TurnSummary:
+    summary = journal.summary(number)
+    if summary is None:
+        raise UserError(
+            f"turn {number} was rolled up, as nothing happened in it; `rheostat status` lists the changes"
+        )
+    return summary
+
+
+def _until_next_change(turns: list[TurnSummary]) -> tuple[TurnSummary, ...]:
+    ends = (place for place, turn in enumerate(turns, 1) if turn.status == Status.APPLIED)
+    return tuple(turns[: next(ends, len(turns))])
