@@ -206,7 +206,7 @@ def test_a_stopped_controller_is_to_be_resumed(capsys: pytest.CaptureFixture[str
     assert "Repeat `rheostat run` with --resume" in text
 
 
-def test_an_interrupted_change_says_what_ran_when_the_run_was_resumed(
+def test_an_interrupted_change_says_what_ran_after_resuming(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     write_interrupted(Path("j.sqlite"))
