@@ -103,13 +103,13 @@ def test_a_change_without_an_outcome_is_the_last_of_the_changes(capsys: pytest.C
     assert (shown["turn"], shown["pending"]["number"], shown["changes"]) == (10, 10, [])
 
 
-def test_an_interrupted_change_is_counted_and_says_what_runs_now(
+def test_an_interrupted_change_is_counted_and_says_what_ran(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     write_interrupted(Path("j.sqlite"))
     text = " ".join(status(capsys).split())
     assert "turn 10, 600 s: INTERRUPTED: split 1 -> 2" in text
-    assert "finished; after the restart the application runs as before" in text
+    assert "finished; when the run was resumed, the application ran as before" in text
     assert "0 changes applied, 0 failed, 1 interrupted" in text
 
 
@@ -120,9 +120,9 @@ def test_a_run_is_titled_by_its_application(capsys: pytest.CaptureFixture[str]) 
 
 def test_programs_get_everything_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     made = turns(12)
-    seen = made[-1].observation
-    parts = replace(seen.application, batch_seconds=2.0, batches=4, batch_parts={"addBatch": 1.5})
-    made[-1] = replace(made[-1], observation=replace(seen, application=parts))
+    observation = made[-1].observation
+    parts = replace(observation.application, batch_seconds=2.0, batches=4, batch_parts={"addBatch": 1.5})
+    made[-1] = replace(made[-1], observation=replace(observation, application=parts))
     write(Path("j.sqlite"), made)
     shown = json.loads(status(capsys, "--json"))
     assert shown["facts"]["policy"] == "sometimes"
@@ -148,9 +148,9 @@ def test_a_window_in_which_something_was_not_measured_is_shown(capsys: pytest.Ca
 
 def test_many_nodes_are_summed_up(capsys: pytest.CaptureFixture[str]) -> None:
     made = turns(1)
-    seen = made[0].observation
-    many = tuple(replace(seen.nodes[0], name=f"n{index}") for index in range(50))
-    write(Path("j.sqlite"), [replace(made[0], observation=replace(seen, nodes=many))])
+    observation = made[0].observation
+    many = tuple(replace(observation.nodes[0], name=f"n{index}") for index in range(50))
+    write(Path("j.sqlite"), [replace(made[0], observation=replace(observation, nodes=many))])
     text = status(capsys)
     assert "38 more" in text
     assert len(text.splitlines()) < 40

@@ -228,7 +228,7 @@ def test_a_resumed_loop_gives_an_interrupted_decision_its_outcome_and_counts_it(
     assert (outcome.started_at, outcome.finished_at) == (60.0, 500.0)
     assert outcome.reason == (
         "the controller stopped before this change was finished; "
-        "after the restart the application runs as before"
+        "when the run was resumed, the application ran as before"
     )
     after = list(again.run(until=650.0))
     assert [turn.number for turn in after] == [2, 3]
@@ -242,4 +242,4 @@ def test_an_interrupted_change_that_took_effect_says_so() -> None:
     decision = killed_in_apply(engine, FakeRecorder(engine))
     engine.configuration = decision.plan.target
     reason = looped(engine).reconcile(decision).outcome.reason
-    assert reason.endswith("; after the restart the application runs with split 1 -> 2")
+    assert reason.endswith("; when the run was resumed, the application ran with split 1 -> 2")

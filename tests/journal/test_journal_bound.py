@@ -92,9 +92,9 @@ def test_turns_that_show_the_effect_of_a_change_keep_their_summaries(path: Path)
 
 def test_rolled_up_windows_keep_means_sums_and_extremes(path: Path) -> None:
     turns = list(loop(every=10**9).run(until=60.0 * 1500))
-    seen = turns[100].observation
-    late = replace(seen.application, lag_seconds=99.0, backlog=7e6)
-    turns[100] = replace(turns[100], observation=replace(seen, application=late))
+    observation = turns[100].observation
+    late = replace(observation.application, lag_seconds=99.0, backlog=7e6)
+    turns[100] = replace(turns[100], observation=replace(observation, application=late))
     fill(path, iter(turns))
     with Journal.read(path) as journal:
         windows = journal.windows()

@@ -102,7 +102,7 @@ def test_an_interrupted_change_counts_for_the_guards_but_not_as_a_change(path: P
         assert totals.attempts == 1
         (line,) = journal.changes()
     assert (line.status, line.change) == ("interrupted", "split 1 -> 2")
-    assert line.outcome.endswith("was finished; after the restart the application runs as before")
+    assert line.outcome.endswith("was finished; when the run was resumed, the application ran as before")
     assert line.node_seconds == 2 * 60.0  # up to the decision: what ran after that, nobody counted
 
 

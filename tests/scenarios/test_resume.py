@@ -154,8 +154,8 @@ def check_decision_was_reconciled(again: Running, decision: Decision) -> None:
     assert turn.outcome.status is Status.INTERRUPTED
     assert turn.outcome.configuration == again.engine.configuration
     changed = turn.outcome.configuration.describe(decision.plan.current)
-    runs = "runs as before" if changed == "no change" else f"runs with {changed}"
-    assert turn.outcome.reason.endswith(f"after the restart the application {runs}")
+    ran = "ran as before" if changed == "no change" else f"ran with {changed}"
+    assert turn.outcome.reason.endswith(f"when the run was resumed, the application {ran}")
     assert again.loop.changed_at[-1] == turn.outcome.finished_at
     assert again.loop.turns == decision.number
     assert explain(again.journal, None, now=0.0).summary.status == "interrupted"

@@ -12,8 +12,8 @@ from rheostat.cli.journals import Times, change_text, duration, measures, title,
 from rheostat.control.turn import Decision, Turn
 from rheostat.journal.explanation import Effect, Explanation, explain
 from rheostat.journal.liveness import State
+from rheostat.journal.rows import TurnSummary
 from rheostat.journal.store import Journal
-from rheostat.journal.summaries import TurnSummary
 from rheostat.model.decision import Cause, Outcome, Plan, Status
 
 _RELATIONS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least", "==": "exactly"}
@@ -147,7 +147,7 @@ def _print_outcome(plan: Plan, outcome: Outcome, times: Times) -> None:
     word = "Applied" if outcome.status is Status.APPLIED else outcome.status.upper()
     prose.say(f"{word}: {outcome.reason}.")
     if outcome.status is Status.INTERRUPTED:
-        prose.say(f"The run was resumed at {times.at(outcome.finished_at)}.")
+        prose.say(f"It was resumed at {times.at(outcome.finished_at)}.")
         return
     took, until = duration(outcome.finished_at - outcome.started_at), times.at(outcome.finished_at)
     paused = f"was paused for {duration(outcome.pause_seconds)}" if outcome.pause_seconds else "never paused"

@@ -10,7 +10,7 @@ from rheostat.cli.chart import span
 from rheostat.control.loop import NOT_FINISHED
 from rheostat.journal.liveness import Liveness, State, started_at
 from rheostat.journal.locate import newest_journal
-from rheostat.journal.summaries import TurnSummary
+from rheostat.journal.rows import TurnSummary
 from rheostat.model.errors import UserError
 from rheostat.model.observation import Observation
 

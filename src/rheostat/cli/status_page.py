@@ -12,9 +12,9 @@ from rheostat.cli.chart import span
 from rheostat.cli.journals import Times, change_text, measures, title, without_outcome
 from rheostat.control.turn import Decision
 from rheostat.journal.liveness import Liveness, State
+from rheostat.journal.rows import Alert, Totals
 from rheostat.journal.run_status import DAY_SECONDS, RunStatus, read_status
 from rheostat.journal.store import Journal
-from rheostat.journal.summaries import Alert, Totals
 from rheostat.journal.window import operator_rows
 
 SHOWN_NODES = 12

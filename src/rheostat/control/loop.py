@@ -52,8 +52,8 @@ class Loop:
         """Record how a change ended whose controller was killed: by what the engine runs now."""
         plan, now = unfinished.plan, self.engine.configuration
         changed = now.describe(plan.current)
-        runs = "runs as before" if changed == "no change" else f"runs with {changed}"
-        reason = f"{NOT_FINISHED}; after the restart the application {runs}"
+        ran = "ran as before" if changed == "no change" else f"ran with {changed}"
+        reason = f"{NOT_FINISHED}; when the run was resumed, the application {ran}"
         return self._finish(
             unfinished,
             Outcome(Status.INTERRUPTED, now, plan.decided_at, self.clock.now(), reason, plan.causes),

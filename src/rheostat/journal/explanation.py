@@ -6,7 +6,7 @@ from typing import Any
 from rheostat.control.turn import Decision, Turn
 from rheostat.journal.liveness import Liveness, judge_liveness, pending_after
 from rheostat.journal.reader import JournalReader
-from rheostat.journal.summaries import EFFECT_TURNS, PENDING, TurnSummary, summarise_pending
+from rheostat.journal.rows import EFFECT_TURNS, PENDING, TurnSummary, summarise_pending
 from rheostat.model.decision import Outcome, Status
 from rheostat.model.errors import UserError
 from rheostat.model.observation import Measure

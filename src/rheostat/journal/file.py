@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
-from rheostat.journal.summaries import TurnSummary, columns
+from rheostat.journal.rows import TurnSummary, columns
 from rheostat.journal.tables import UPGRADABLE, VERSION
 from rheostat.model.errors import FileError
 

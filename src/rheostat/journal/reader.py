@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from rheostat.control.turn import Decision, Turn
 from rheostat.journal.file import JournalFile
-from rheostat.journal.summaries import Alert, RolledUp, Totals, TurnSummary, columns
+from rheostat.journal.rows import Alert, RolledUp, Totals, TurnSummary, columns
 from rheostat.journal.tables import VERSION
 from rheostat.model.decision import TRIED, Status
 from rheostat.model.observation import Event

@@ -8,7 +8,7 @@ file, so that many turns share its cost.
 import sqlite3
 from collections.abc import Callable
 
-from rheostat.journal.summaries import RolledUp, Worth, columns
+from rheostat.journal.rows import RolledUp, Worth, columns
 
 SPAN_SECONDS = 600.0  # of the windows that quiet turns are rolled up into first
 RECENT = 16  # turns that stay as they are while anything else can go

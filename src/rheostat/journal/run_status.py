@@ -7,7 +7,7 @@ from typing import Any
 from rheostat.control.turn import Decision
 from rheostat.journal.liveness import Liveness, judge_liveness, pending_after
 from rheostat.journal.reader import JournalReader
-from rheostat.journal.summaries import Alert, Totals, TurnSummary, summarise_pending
+from rheostat.journal.rows import Alert, Totals, TurnSummary, summarise_pending
 from rheostat.model.observation import Event
 
 DAY_SECONDS = 86_400.0

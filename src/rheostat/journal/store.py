@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from rheostat.control.turn import Decision, Turn
 from rheostat.journal.reader import DECISION, PLAIN, TURN, D, JournalReader
 from rheostat.journal.rollup import make_room
-from rheostat.journal.summaries import TurnSummary, Worth, columns, summarise
+from rheostat.journal.rows import TurnSummary, Worth, columns, summarise
 from rheostat.journal.tables import PENDING, SCHEMA, VERSION
 from rheostat.model.documents import storable
 from rheostat.model.errors import FileError, UserError

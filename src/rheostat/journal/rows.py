@@ -1,4 +1,4 @@
-"""What the journal keeps of turns beyond their JSON: a summary of each, and windows of many."""
+"""The rows that the journal keeps beside the JSON of turns: a summary of each, and windows of many."""
 
 from dataclasses import astuple, dataclass, fields, replace
 from enum import IntEnum
@@ -67,7 +67,7 @@ class RolledUp:
     start: float
     end: float
     turns: int
-    seconds: float  # measured between start and end; less than their distance where lines were kept
+    seconds: float  # measured between start and end; less than their distance where summaries were kept
     load: Measure
     throughput: Measure
     lag_mean: Measure
