@@ -1,7 +1,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from rheostat.analyze.execution import ceil
+from rheostat.analyze.execution import ExecutionModel, ceil
 from rheostat.analyze.rates import visits
 from rheostat.analyze.trend import Line, fit
 from rheostat.model.decision import Cause, Proposal
@@ -55,7 +55,10 @@ class Autoscale(Policy):
         current = situation.configuration.parallelism
         wanted = situation.bounds.parallelism(
             situation.topology,
-            {name: self._degree(current[name], activity[name], final[name]) for name in final},
+            {
+                name: self._degree(current[name], activity[name], final[name], situation.model)
+                for name in final
+            },
         )
         acting = [name for name in final if wanted[name] != current[name]]
         overruled = tuple(
@@ -123,13 +126,13 @@ class Autoscale(Policy):
             final[name] = action
         return final
 
-    def _degree(self, degree: int, activity: float, action: Action) -> int:
+    def _degree(self, degree: int, activity: float, action: Action, model: ExecutionModel) -> int:
         if action == "nothing":
             return degree
         if action == "in":
-            return max(1, min(degree, ceil(degree * activity)))
-        # Turned 'out' from above, or high but not critical: one more. It must never shrink.
-        return max(degree + 1, ceil(degree * activity))
+            return max(1, min(degree, model.whole_steps(ceil(degree * activity))))
+        # Turned 'out' from above, or high but not critical: one step more. It must never shrink.
+        return max(degree + model.step, model.whole_steps(ceil(degree * activity)))
 
 
 def _windows(situation: Situation, memory: Memory) -> list[Window]:

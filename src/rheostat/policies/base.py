@@ -101,14 +101,14 @@ class Policy(ABC):
         if situation.evaluation.missing:
             what = ", ".join(situation.evaluation.missing[:3])
             return hold(situation, f"hold: not measured in this window: {what}"), memory
-        seen = _in_nodes(situation) if situation.model.waves else situation
+        seen = _with_open_slots(situation) if situation.model.scales_nodes_only else situation
         proposal, memory = self.propose(seen, memory)
         target = _bounded(seen, proposal)
         reason = (
             proposal.reason if target == proposal.target else f"{proposal.reason}; brought within the bounds"
         )
-        if situation.model.waves:
-            target = _at_once(situation, target)
+        if situation.model.scales_nodes_only:
+            target = _tasks_at_once(situation, target)
         if situation.observation.application.stale and (grown := _grown(situation, target)) != target:
             if grown == situation.configuration:
                 return hold(situation, f"hold: {WAITS}"), memory
@@ -170,29 +170,39 @@ def _bounded(situation: Situation, proposal: Proposal) -> Configuration:
     target, places = proposal.target, proposal.placement
     nodes = target.nodes if places.add or places.remove else situation.bounds.nodes(target.nodes)
     executors = target.executors if nodes == target.nodes else nodes * situation.kind.executors
-    wanted = dict(target.parallelism)
-    if situation.model.name == "staged":  # stages take turns on the slots: tasks beyond them bring nothing
-        slots, had = nodes * situation.kind.slots, situation.configuration.parallelism
-        wanted = {name: min(count, max(slots, had.get(name, 1))) for name, count in wanted.items()}
+    slots, had = nodes * situation.kind.slots, situation.configuration.parallelism
+    wanted = {
+        name: situation.model.useful(count, max(slots, had.get(name, 1)))
+        for name, count in target.parallelism.items()
+    }
     return Configuration(situation.bounds.parallelism(situation.topology, wanted), executors, nodes)
 
 
-def _in_nodes(situation: Situation) -> Situation:
-    """Where only nodes can change, what a policy raises and lowers are the nodes on which tasks run."""
-    had, topology = situation.configuration, situation.topology
-    most = max(had.nodes, *(operator.max_parallelism for operator in topology.operators))
-    operators = tuple(replace(one, max_parallelism=most) for one in topology.operators)
+def _with_open_slots(situation: Situation) -> Situation:
+    """Where only nodes can change, a policy raises and lowers the slots that are open to the tasks.
+
+    There may be more of them than tasks: a task that has a node to itself runs faster.
+    """
+    had, topology, step = situation.configuration, situation.topology, situation.model.step
+    most = step * max(had.nodes, *(operator.max_parallelism for operator in topology.operators))
+    operators = tuple(
+        replace(operator, min_parallelism=step, max_parallelism=most) for operator in topology.operators
+    )
     return replace(
         situation,
         topology=Topology(topology.name, operators, topology.streams),
-        configuration=replace(had, parallelism=dict.fromkeys(had.parallelism, had.nodes)),
+        configuration=replace(had, parallelism=dict.fromkeys(had.parallelism, had.nodes * step)),
     )
 
 
-def _at_once(situation: Situation, target: Configuration) -> Configuration:
-    """The nodes that a policy wishes for in either way, and the tasks that run there at once."""
-    most = max(target.parallelism.values())
-    nodes = situation.bounds.nodes(target.nodes if most == situation.configuration.nodes else most)
+def _tasks_at_once(situation: Situation, target: Configuration) -> Configuration:
+    """The nodes for the open slots that a policy wishes for, and the tasks that run there at once."""
+    had, model, nodes = situation.configuration, situation.model, target.nodes
+    if (
+        max(target.parallelism.values()) != had.nodes * model.step
+    ):  # else it wishes for nodes, if for anything
+        nodes = ceil(model.slots_for(target.parallelism) / situation.kind.slots)
+    nodes = situation.bounds.nodes(nodes)
     slots = dict.fromkeys(target.parallelism, nodes * situation.kind.slots)
     parallelism = situation.bounds.parallelism(situation.topology, slots)
     return Configuration(parallelism, nodes * situation.kind.executors, nodes)

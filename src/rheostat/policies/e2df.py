@@ -49,7 +49,7 @@ class E2df(Policy):
         return Configuration(few.parallelism, nodes * start.kinds[0].executors, nodes)
 
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
-        if situation.model.waves:
+        if situation.model.scales_nodes_only:
             return hold(situation, "hold: no operator of this application can change its replicas"), memory
         turn = int(memory.get("turn", 0))
         view = _View.of(situation)
@@ -102,7 +102,7 @@ class E2df(Policy):
         self, situation: Situation, view: "_View", name: str, node: str | None, cause: Cause
     ) -> None:
         why = None
-        if situation.model.name == "staged":
+        if situation.model.takes_turns:
             node = None  # stages share the slots, so an instance claims one only in the widest stage
             why = "no free slot" if view.parallelism[name] >= view.slots else None
         elif node is None:
@@ -166,7 +166,7 @@ class E2df(Policy):
                 view.say(f"{min(missing, room)} nodes more: {cause}", cause)
             else:
                 free = self._return_nodes(situation, view, nodes, region, free)
-                if situation.model.name != "staged":  # else replicas have no fixed place to move from
+                if not situation.model.takes_turns:  # else replicas have no fixed place to move from
                     self._ask_to_empty(situation, view, open_nodes, free, asked)
 
     def _return_nodes(
@@ -288,7 +288,7 @@ class _View:
         assigned = {name: node.assigned for name, node in nodes.items()}
         parallelism = dict(situation.configuration.parallelism)
         placed = all(node.instances is not None for node in nodes.values())
-        if situation.model.name == "staged":  # no fixed place: the slots in use are on the oldest nodes
+        if situation.model.takes_turns:  # no fixed place: the slots in use are on the oldest nodes
             placed = True
             left = situation.model.slots_for(parallelism)
             for name, node in nodes.items():

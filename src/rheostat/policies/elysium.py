@@ -113,7 +113,7 @@ class Elysium(Policy):
         wanted = situation.bounds.parallelism(
             situation.topology, situation.model.parallelism_for(busy, self.core_max_thr)
         )
-        if situation.model.name == "staged" or not self.core_min_thr:
+        if situation.model.takes_turns or not self.core_min_thr:
             return wanted  # stages share the slots, so there is no instance of an operator's own to under-use
         for name, count in wanted.items():
             used = floor(busy[name] / self.core_min_thr + 1e-9)  # as many would each be at core_min

@@ -40,11 +40,11 @@ class Joint(Policy):
         for name in situation.topology.names:
             bounds, used = situation.topology.operator(name), self._core_usage(situation, name)
             if used > self.core_max_thr and wanted[name] < bounds.max_parallelism:
-                wanted[name] += 1
+                wanted[name] += situation.model.step
                 out = True
                 causes.append(Cause("core usage", name, used, ">", self.core_max_thr))
             elif used < self.core_min_thr and wanted[name] > bounds.min_parallelism:
-                wanted[name] -= 1
+                wanted[name] -= situation.model.step
                 causes.append(Cause("core usage", name, used, "<", self.core_min_thr))
         nodes = situation.configuration.nodes
         if out:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.analyze.execution import Staged, ceil
+from rheostat.analyze.execution import ceil
 from rheostat.analyze.levels import Level, derive_level, load_containers, load_map
 from rheostat.analyze.schedule import Schedule
 from rheostat.analyze.trend import fit
@@ -232,12 +232,7 @@ def _served_at(situation: Situation) -> float:
     A batch that took too long leaves a small one behind it, on whose rows weighs more what a batch costs
     anyway: taken for what they cost at the present load, it would double the nodes.
     """
-    measured, model = situation.observation.application, situation.model
-    one_query = isinstance(model, Staged) and len(model.queries) <= 1
-    if not one_query or not measured.batches or not measured.trigger_seconds:
-        return situation.load
-    rows = sum(situation.observation.operators[name].processed or 0.0 for name in situation.topology.sources)
-    return rows / measured.batches / measured.trigger_seconds or situation.load
+    return situation.evaluation.load
 
 
 def _latest(windows: list[Any]) -> list[Any]:
@@ -311,16 +306,15 @@ def scale_out(
     slots = sum(node.slots for node in situation.observation.nodes)
     hard = not situation.model.oversubscribes and situation.model.slots_for(wanted) > slots
     nodes = current.nodes + (1 if full or hard or nodes_only else 0)
-    if situation.model.name == "staged":  # the slots are everybody's: all operators take what there is
-        unused = not situation.model.waves and any(
+    if situation.model.takes_turns:  # the slots are everybody's: all operators take what there is
+        unused = any(
             count < min(slots, operator.max_parallelism) and not operator.stateful
             for operator in situation.topology.operators
             for count in [current.parallelism[operator.name]]
             if situation.topology.inputs[operator.name]
         )
         nodes = current.nodes + (0 if unused and not nodes_only else 1)
-        room = nodes if situation.model.waves else nodes * kind.slots
-        wanted = {name: max(count, room) for name, count in current.parallelism.items()}
+        wanted = situation.model.filling(current.parallelism, nodes * kind.slots)
         # Where the operators' own limits cap them, more nodes would stay empty.
         most = situation.model.slots_for(situation.bounds.parallelism(situation.topology, wanted))
         nodes = max(current.nodes, min(nodes, ceil(most / kind.slots)))

@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from rheostat.analyze.evaluation import evaluate
-from rheostat.analyze.execution import ExecutionModel, Staged
+from rheostat.analyze.execution import ExecutionModel
 from rheostat.model.observation import ApplicationMeasures, Observation, OperatorMeasures
 from rheostat.policies.base import Policy, Situation
-from rheostat.policies.example import situation
+from rheostat.policies.example import WORDS, situation
 
 TURNS = 150  # of a minute; enough for one step at a time
 QUIET_TURNS = 20  # a policy that wished for nothing else in so many has settled
@@ -18,8 +18,9 @@ Size = tuple[tuple[int, int, int], int]
 
 def sized(size: Size, model: ExecutionModel) -> Size:
     """Where stages take turns, all of them have as many tasks as there are slots."""
-    slots = 2 * size[1]
-    return ((slots, slots, slots), size[1]) if isinstance(model, Staged) else size
+    instances, nodes = size
+    lines, split, count = model.filling(dict(zip(WORDS.names, instances, strict=True)), 2 * nodes).values()
+    return (lines, split, count), nodes
 
 
 def settled(
@@ -55,13 +56,13 @@ def working(
     backlog += offered * (1 - part)
     seen = whole.observation
     operators = {
-        name: _part_of(measures, part, isinstance(model, Staged)) for name, measures in seen.operators.items()
+        name: _part_of(measures, part, model.takes_turns) for name, measures in seen.operators.items()
     }
     machines = tuple(replace(node, cpu=min(1.0, part * (node.cpu or 0.0))) for node in seen.nodes)
     application = replace(
         seen.application, throughput=part * load, backlog=backlog, lag_seconds=backlog / load
     )
-    if isinstance(model, Staged):
+    if model.trigger_seconds is not None:
         batch = max(1.0, part) * most * model.trigger_seconds  # a batch takes all rows, however long
         application = replace(application, batch_seconds=batch, trigger_seconds=model.trigger_seconds)
     observation = replace(seen, operators=operators, nodes=machines, application=application)

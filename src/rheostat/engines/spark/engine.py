@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rheostat.analyze.execution import ExecutionModel, Pipelined, Staged, ceil
+from rheostat.analyze.execution import ExecutionModel, FixedTasks, Pipelined, Staged, ceil
 from rheostat.control.ports import Clock
 from rheostat.engines.spark.actuate.actuator import Actuator
 from rheostat.engines.spark.actuate.healer import Healer
@@ -89,14 +89,13 @@ class SparkEngine:
         trigger = self._trigger or DEFAULT_TRIGGER_SECONDS
         seen = self.monitor.stage_overhead()
         kind, limited = self.kinds[0], self.machines.limited
-        return Staged(
+        return (FixedTasks if self._waves else Staged)(
             trigger,
             FIRST_OVERHEAD_SECONDS if seen is None else seen,
             self._declared.pinned,
             tuple(frozenset(query.operators) for query in self.monitor.queries.values()),
             node_slots=kind.slots,
             alone=max(1.0, min(kind.slots, 1 / kind.slot_cores)) if limited else 1.0,
-            waves=self._waves,
         )
 
     def observe(self) -> Observation:
