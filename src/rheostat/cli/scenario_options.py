@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from rheostat.analyze.profiles import Overhead
+from rheostat.analyze.node_overhead import Overhead
 from rheostat.cli.values import bounds, node_kind, number
 from rheostat.control.guards import Guards
 from rheostat.engines.simulator.scenario import Scenario, make_scenario

@@ -46,6 +46,12 @@ class Situation:
         """Rows/s offered at all sources together; a policy is only asked when it is known."""
         return self.observation.total_load or 0.0
 
+    def rates_at(self, load: float) -> dict[str, float]:
+        """Rows/s at every operator at another load, by the mix and the selectivity of this window."""
+        if self.load <= 0:
+            return {name: per_row * load for name, per_row in visits(self.topology).items()}
+        return {name: one.demand / self.load * load for name, one in self.evaluation.operators.items()}
+
     def chance(self, turn: int) -> random.Random:
         """Randomness that depends on nothing but the seed and the turn."""
         return random.Random(f"{self.seed}:{turn}")

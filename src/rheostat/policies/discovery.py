@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from rheostat.model.configuration import Configuration
 from rheostat.model.decision import Proposal
 from rheostat.policies.base import Info, Memory, Policy, Situation, Start, hold
-from rheostat.policies.multilevel import congested, scale_out
+from rheostat.policies.bottleneck import congested, scale_out
 
 
 @dataclass(frozen=True)
