@@ -50,7 +50,7 @@ class Situation:
         """Rows/s at every operator at another load, by the mix and the selectivity of this window."""
         if self.load <= 0:
             return {name: per_row * load for name, per_row in visits(self.topology).items()}
-        return {name: one.demand / self.load * load for name, one in self.evaluation.operators.items()}
+        return {name: judged.demand / self.load * load for name, judged in self.evaluation.operators.items()}
 
     def chance(self, turn: int) -> random.Random:
         """Randomness that depends on nothing but the seed and the turn."""
@@ -107,9 +107,9 @@ class Policy(ABC):
         if situation.evaluation.missing:
             what = ", ".join(situation.evaluation.missing[:3])
             return hold(situation, f"hold: not measured in this window: {what}"), memory
-        seen = _with_open_slots(situation) if situation.model.scales_nodes_only else situation
-        proposal, memory = self.propose(seen, memory)
-        target = _bounded(seen, proposal)
+        view = _with_open_slots(situation) if situation.model.scales_nodes_only else situation
+        proposal, memory = self.propose(view, memory)
+        target = _bounded(view, proposal)
         reason = (
             proposal.reason if target == proposal.target else f"{proposal.reason}; brought within the bounds"
         )

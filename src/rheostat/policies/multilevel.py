@@ -3,7 +3,7 @@ from functools import cached_property
 from pathlib import Path
 
 from rheostat.analyze.cost_profiles import BatchCosts
-from rheostat.analyze.cost_profiles.batches import REMEMBERED
+from rheostat.analyze.cost_profiles.per_batch import REMEMBERED
 from rheostat.analyze.execution import ceil
 from rheostat.analyze.forecasts import Schedule
 from rheostat.analyze.levels import Level, derive_level, load_containers, load_map

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rheostat.analyze.cost_profiles.batches import BatchCosts
 from rheostat.analyze.cost_profiles.cost_profile import CostProfile
 from rheostat.analyze.cost_profiles.linear import LinearCosts
 from rheostat.analyze.cost_profiles.newest import NewestCosts
+from rheostat.analyze.cost_profiles.per_batch import BatchCosts
 from rheostat.analyze.cost_profiles.stated import StatedCosts
 from rheostat.model.topology import Topology
 
