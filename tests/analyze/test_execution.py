@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rheostat.analyze.execution import ExecutionModel, Pipelined, Staged, Storm, ceil
+from rheostat.analyze.execution import ExecutionModel, FixedTasks, Pipelined, Staged, Storm, ceil
 
 BUSY = {"lines": 0.5, "split": 1.5, "count": 3.0}
 MODELS = [Pipelined(), Storm(), Staged(10.0, 0.1)]
@@ -108,3 +108,30 @@ def test_the_parallelism_for_a_target_reaches_it(
     chosen = model.parallelism_for(busy, target)
     used = model.utilisation(busy, chosen, model.slots_for(chosen))
     assert max(used.values()) <= target + 1e-6
+
+
+ALL = [*MODELS, FixedTasks(10.0, 0.1, dict.fromkeys(BUSY, 8), node_slots=2)]
+
+
+@pytest.mark.parametrize("model", ALL, ids=lambda model: type(model).__name__)
+def test_a_parallelism_that_a_model_asks_for_is_a_whole_number_of_its_steps(model: ExecutionModel) -> None:
+    wanted = model.parallelism_for(BUSY, 0.8)
+    assert {name: model.whole_steps(count) for name, count in wanted.items()} == wanted
+    assert model.slots_for(wanted) >= max(wanted.values())
+
+
+def test_only_where_an_instance_holds_a_slot_does_it_need_one_to_run() -> None:
+    parallelism = {"lines": 1, "split": 2, "count": 2}
+    assert [model.slots_required(parallelism) for model in ALL] == [5, 0, 0, 0]
+
+
+def test_only_where_stages_take_turns_do_tasks_beyond_the_slots_bring_nothing_and_fewer_waste_them() -> None:
+    assert [model.useful(9, 4) for model in ALL] == [9, 9, 4, 4]
+    assert [model.filling({"lines": 1, "split": 6}, 4)["lines"] for model in ALL] == [1, 1, 4, 4]
+    assert [model.filling({"lines": 1, "split": 6}, 4)["split"] for model in ALL] == [6, 6, 6, 6]
+
+
+def test_where_every_operator_is_pinned_instances_come_by_the_node() -> None:
+    fixed = FixedTasks(10.0, 0.0, {"a": 4, "b": 200}, node_slots=2)
+    assert fixed.parallelism_for({"a": 2.0, "b": 2.0}, 0.8) == {"a": 8, "b": 8}
+    assert (fixed.step, fixed.whole_steps(3), fixed.slots_for({"a": 4, "b": 7})) == (2, 4, 8)

@@ -25,8 +25,8 @@ USELESS = {  # what is wrong: the module, and what is said
     "import": ("import no_such_module_at_all", "cannot be imported: ModuleNotFoundError"),
     "exit": ("import sys; sys.exit(0)", "cannot be imported: SystemExit: 0"),
     "absent": ("", "cannot be imported: AttributeError"),
-    "no class": ("Foreign = 3", "is no subclass of Policy"),
-    "another class": ("class Foreign: pass", "is no subclass of Policy"),
+    "no class": ("Foreign = 3", "is not a subclass of Policy"),
+    "another class": ("class Foreign: pass", "is not a subclass of Policy"),
     "abstract": (f"{BEGIN}class Foreign(Policy):\n    info = INFO", "it has no method `propose`"),
     "no info": (
         f"{BEGIN}class Foreign(Policy):\n    def propose(self, situation, memory): pass",

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from rheostat.analyze.profiles import Overhead
+from rheostat.analyze.node_overhead import Overhead
 from rheostat.engines.simulator.comparison import run_policy
 from rheostat.engines.simulator.oracle import highest_load, oracle_nodes
 from rheostat.engines.simulator.scenario import Scenario

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rheostat.analyze.profiles import Overhead
+from rheostat.analyze.node_overhead import Overhead
 from rheostat.engines.simulator.engine import Simulator
 from rheostat.engines.simulator.settings import Settings
 from rheostat.model.configuration import Configuration, NodeKind

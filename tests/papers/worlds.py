@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from rheostat.analyze.profiles import Overhead
+from rheostat.analyze.node_overhead import Overhead
 from rheostat.control.turn import Turn
 from rheostat.engines.simulator.comparison import Run, run_policy
 from rheostat.engines.simulator.scenario import Scenario

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rheostat.analyze.execution import Staged, Storm
-from rheostat.analyze.profiles import Profiler
+from rheostat.analyze.node_overhead import OverheadProfile
 from rheostat.model.decision import Proposal
 from rheostat.policies.base import Situation
 from rheostat.policies.elysium import Elysium
@@ -116,7 +116,7 @@ def test_the_overhead_of_a_node_is_learned_and_takes_its_part_of_the_cpu() -> No
     memory: Mapping[str, Any] = {}
     for load in (500, 1_000, 1_500):
         _, memory = policy.decide(loaded(load), memory)
-    overhead = Profiler(memory["profile"]).overhead()
+    overhead = OverheadProfile(memory["profile"]).overhead()
     assert (overhead.idle, overhead.slope) == pytest.approx((0.2, 1.25))
     # 2,100 rows/s: the fuller of two nodes has 1.155 cores of instances: 0.2 + 1.25 x 1.155 = 1.64 > 1.6.
     assert policy.decide(loaded(2_100), memory)[0].target.nodes == 3

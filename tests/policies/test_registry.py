@@ -33,7 +33,7 @@ def test_parameters_are_read_by_their_types() -> None:
         ("ds2(restart_time=soon)", "policy 'ds2': restart_time must be a number, not 'soon'"),
         ("ds2(restart_time=inf)", "policy 'ds2': restart_time must be finite"),
         ("ds2(restart_time=nan)", "policy 'ds2': restart_time must be finite"),
-        ("ds2(restart_time=1,restart_time=2)", "policy 'ds2': restart_time is stated twice"),
+        ("ds2(restart_time=1,restart_time=2)", "policy 'ds2': restart_time is given twice"),
         ("ds2(restart_time=-1)", "policy 'ds2': catch_up_duration must be positive"),
         ("e2df(C_r=2.5)", "policy 'e2df': C_r must be a whole number, not '2.5'"),
         ("elysium(proactive=yes)", "policy 'elysium': proactive must be true or false, not 'yes'"),

@@ -37,19 +37,21 @@ class ComputeModel:
 
     def __init__(self, topology: MeasuredTopology) -> None:
         components = topology.components
-        self.names = tuple(one.name for one in components)
+        self.names = tuple(component.name for component in components)
         self.index = {name: i for i, name in enumerate(self.names)}
         self.size = len(components)
-        self.units = np.array([one.units for one in components], dtype=np.float64)
-        self.unit_rate = np.array([one.unit_rate for one in components])
-        self.ratio = np.array([one.ratio for one in components])
-        self.source = np.array([one.source for one in components])
-        self.leaf = np.array([not one.children for one in components])
-        self.children = tuple(tuple(self.index[child] for child in one.children) for one in components)
+        self.units = np.array([component.units for component in components], dtype=np.float64)
+        self.unit_rate = np.array([component.unit_rate for component in components])
+        self.ratio = np.array([component.ratio for component in components])
+        self.source = np.array([component.source for component in components])
+        self.leaf = np.array([not component.children for component in components])
+        self.children = tuple(
+            tuple(self.index[child] for child in component.children) for component in components
+        )
         edges = [
             (self.index[child], i, share)
-            for i, one in enumerate(components)
-            for child, share in one.children.items()
+            for i, component in enumerate(components)
+            for child, share in component.children.items()
         ]
         rows, columns, shares = zip(*edges, strict=True) if edges else ((), (), ())
         self.shares = csr_array(

@@ -49,20 +49,20 @@ class MeasuredTopology:
             raise UserError(
                 f"there are {len(self.components)} components; at most {MAX_COMPONENTS} are supported"
             )
-        check_names([one.name for one in self.components], "component")
-        children = {one.name: one.children for one in self.components}
+        check_names([component.name for component in self.components], "component")
+        children = {component.name: component.children for component in self.components}
         check_shares(children, "component")
         downstream_order(children, "component")
         fed = {child: name for name, shares in children.items() for child in shares}
-        for one in self.components:
-            if one.source and one.name in fed:
+        for component in self.components:
+            if component.source and component.name in fed:
                 raise UserError(
-                    f"component {one.name!r} has no max_rate, so it is a source, "
-                    f"but {fed[one.name]!r} feeds it; state its max_rate"
+                    f"component {component.name!r} has no max_rate, so it is a source, "
+                    f"but {fed[component.name]!r} feeds it; state its max_rate"
                 )
-            if not one.source and one.name not in fed and one.input_rate:
+            if not component.source and component.name not in fed and component.input_rate:
                 raise UserError(
-                    f"component {one.name!r} has an input_rate, but no component feeds it; "
+                    f"component {component.name!r} has an input_rate, but no component feeds it; "
                     "leave out input_rate and max_rate to make it a source"
                 )
 
@@ -85,7 +85,7 @@ def read_topology(path: Path) -> MeasuredTopology:
     """Read a measured topology from a JSON or YAML file; FileError names the component that is wrong."""
     document = parse(_TopologyDocument, read_document(path), path)
     try:
-        return MeasuredTopology(document.name, tuple(_component(one) for one in document.components))
+        return MeasuredTopology(document.name, tuple(_component(stated) for stated in document.components))
     except UserError as error:
         raise FileError(f"{path}: {error}") from None
 

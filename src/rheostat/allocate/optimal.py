@@ -29,7 +29,7 @@ from rheostat.allocate.quiet import quiet_stdout
 
 EXACT_SIZE = 500  # up to so many components (and units) the optimum is proven exactly
 LARGE_GAP = 0.001  # beyond, a proven distance of 0.1 % will do
-SECONDS, LARGE_SECONDS, LARGE_SIZE = 1.5, 45.0, 2000  # how long to search unless told
+SECONDS, LARGE_SECONDS, LARGE_SIZE = 1.5, 45.0, 2000  # how long to search by default
 TIE = 1e-7  # relative; throughputs closer than this are equal, the fewest units decide
 SCALE = 1e6  # of the objective: the solver stops at an absolute gap of 1e-6
 

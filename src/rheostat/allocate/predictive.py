@@ -6,9 +6,9 @@ What had to be mended in the printed Algorithms 4 and 5 is listed in docs/polici
 import numpy as np
 
 from rheostat.allocate.allocation import Allocation, check_units, settle
-from rheostat.allocate.batches import Batches, first_batches, larger_batches
 from rheostat.allocate.compute_model import TOLERANCE, Bools, ComputeModel, Ints
 from rheostat.allocate.measured import MeasuredTopology
+from rheostat.allocate.unit_batches import Batches, first_batches, larger_batches
 
 
 def predictive(topology: MeasuredTopology, units: int) -> Allocation:
@@ -84,12 +84,12 @@ def _walk(batches: Batches, budget: int, reach: Bools, start: int | None) -> Int
             best = open_[density >= density.max() - TOLERANCE * abs(density.max())]
             pick = int(best[np.argmin(batches.cost[best])])
         head = batches.head[pick]
-        replaced = [one for one in chosen if reach[head, batches.head[one]]]
-        for one, sign in [(pick, 1), *((old, -1) for old in replaced)]:
-            above = reach[batches.head, batches.head[one]]
-            paid_cost[above] += sign * batches.cost[one]
-            paid_gain[above] += sign * batches.gain[one]
-        chosen = [one for one in chosen if one not in replaced] + [pick]
+        replaced = [batch for batch in chosen if reach[head, batches.head[batch]]]
+        for batch, sign in [(pick, 1), *((old, -1) for old in replaced)]:
+            above = reach[batches.head, batches.head[batch]]
+            paid_cost[above] += sign * batches.cost[batch]
+            paid_gain[above] += sign * batches.gain[batch]
+        chosen = [batch for batch in chosen if batch not in replaced] + [pick]
         alive &= ~reach[head, batches.head] | (
             (batches.head == head) & (batches.head_units > batches.head_units[pick])
         )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rheostat.analyze.execution import ExecutionModel, Staged
+from rheostat.analyze.execution import ExecutionModel
 from rheostat.analyze.rates import demand, stated_selectivity
 from rheostat.model.configuration import NodeKind
 from rheostat.model.observation import Observation, OperatorMeasures
@@ -28,6 +28,7 @@ class Evaluation:
 
     operators: Mapping[str, OperatorEvaluation]
     missing: tuple[str, ...] = ()
+    load: float = 0.0  # rows/s at all sources to which the costs belong
 
     @property
     def busy(self) -> dict[str, float]:
@@ -60,7 +61,7 @@ def evaluate(
     parallelism = {name: observation.operators[name].parallelism for name in topology.names}
     per_slot = slot_cores(observation, kind)
     busy = {
-        name: rates[name] * _slot_seconds(observation.operators[name], costs[name] / per_slot, model)
+        name: rates[name] * model.slot_seconds(observation.operators[name], costs[name] / per_slot)
         for name in topology.names
     }
     slots = sum(node.slots for node in observation.nodes)
@@ -71,10 +72,10 @@ def evaluate(
         capacity = rates[name] / used if used > 0 else None
         measures = observation.operators[name]
         health = min(1.0, 1 / used) if used > 0 else 1.0
-        if model.oversubscribes and measures.received and measures.processed is not None:
+        if model.has_queues and measures.received and measures.processed is not None:
             health = min(1.0, measures.processed / measures.received)
         judged[name] = OperatorEvaluation(rates[name], costs[name], busy[name], capacity, used, health)
-    return Evaluation(judged)
+    return Evaluation(judged, load=model.measured_load(observation, topology.sources))
 
 
 def slot_cores(observation: Observation, kind: NodeKind) -> float:
@@ -93,18 +94,6 @@ def measured_selectivity(topology: Topology, observation: Observation) -> dict[t
         if measures is not None and measures.processed and downstream in measures.emitted:
             sigma[(upstream, downstream)] = measures.emitted[downstream] / measures.processed
     return sigma
-
-
-def _slot_seconds(measures: OperatorMeasures, by_cpu: float, model: ExecutionModel) -> float:
-    """How long a row holds a slot: what its CPU takes there; where stages take turns, what its tasks took.
-
-    A batch lasts as long as its tasks run, whatever keeps them: garbage collection is no task's CPU. But
-    tasks that outran their slots, alone on their nodes, will need more of them elsewhere.
-    """
-    if not isinstance(model, Staged) or not measures.busy_seconds or not measures.processed:
-        return by_cpu
-    held = measures.busy_seconds / measures.processed
-    return max(held, by_cpu) if model.alone > 1 else held
 
 
 def _cost(topology: Topology, name: str, measures: OperatorMeasures | None) -> float | None:

@@ -113,7 +113,7 @@ def derive_level(
     busy = {name: slots * load for name, slots in per_row.items()}
     # The paper's rule lets a tenth of the rows wait or fall; here a tenth of the capacity stays free instead.
     parallelism = model.parallelism_for(busy, target)
-    if model.name == "staged":
+    if model.takes_turns:
         return Level(load, parallelism, ceil(model.slots_for(parallelism) / kind.slots))
     light = sum(busy[name] for name, count in parallelism.items() if count == 1)
     first = max(1, ceil(light / target / kind.slots))

@@ -1,4 +1,4 @@
-"""The load of the last minutes, whatever the length of the windows in which it was seen (P2, section 3.2)."""
+"""The load of the last minutes, however long the windows in which it was measured (P2, section 3.2)."""
 
 from collections.abc import Sequence
 
@@ -22,13 +22,13 @@ def remember(pieces: Sequence[Piece], start: float, end: float, load: float, min
     return [*kept, [start, end, load]]
 
 
-def minute_means(pieces: Sequence[Piece], minutes: int) -> tuple[list[int], list[float]]:
-    """The mean load of each of the last minutes of which at least half was seen; 0 is the newest.
+def minute_means(pieces: Sequence[Piece], minutes: int) -> list[tuple[float, float]]:
+    """The mean load of each of the last minutes of which at least half was measured, by the minute's end.
 
     >>> minute_means([[0.0, 60.0, 100.0], [60.0, 120.0, 300.0]], minutes=5)
-    ([-1, 0], [100.0, 300.0])
+    [(60.0, 100.0), (120.0, 300.0)]
     """
-    numbers, means = [], []
+    history = []
     for number in range(1 - minutes, 1):
         until = pieces[-1][1] + MINUTE * number
         shared = [
@@ -36,6 +36,5 @@ def minute_means(pieces: Sequence[Piece], minutes: int) -> tuple[list[int], list
         ]
         seconds = sum(part for part, _ in shared)
         if seconds >= MINUTE / 2:
-            numbers.append(number)
-            means.append(sum(part * load for part, load in shared) / seconds)
-    return numbers, means
+            history.append((until, sum(part * load for part, load in shared) / seconds))
+    return history

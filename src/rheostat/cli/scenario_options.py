@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from rheostat.analyze.profiles import Overhead
+from rheostat.analyze.node_overhead import Overhead
 from rheostat.cli.values import bounds, node_kinds, number
 from rheostat.control.guards import Guards
 from rheostat.engines.simulator.scenario import Scenario, make_scenario

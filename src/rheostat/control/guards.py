@@ -142,9 +142,7 @@ def _within_bounds(plan: Plan, situation: Situation) -> Plan:
 
 def _enough_slots(plan: Plan, situation: Situation) -> Plan:
     """Where each instance holds a slot, instances without slots would kill the query: add nodes or refuse."""
-    if situation.model.oversubscribes or situation.model.name == "staged":
-        return plan
-    slots = situation.model.slots_for(plan.target.parallelism)
+    slots = situation.model.slots_required(plan.target.parallelism)
     missing = slots - _slots_after(plan, situation)
     if missing <= 0:
         return plan

@@ -1,15 +1,17 @@
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from rheostat.analyze.execution import ceil
+from rheostat.analyze.cost_profiles import NewestCosts
+from rheostat.analyze.execution import ExecutionModel, ceil
+from rheostat.analyze.forecasts import Forecast, LeastSquares
+from rheostat.analyze.forecasts.line import Line
 from rheostat.analyze.rates import visits
-from rheostat.analyze.trend import Line, fit
 from rheostat.model.decision import Cause, Proposal
 from rheostat.policies.base import Info, Memory, Policy, Situation, hold, wish
 
-Window = list[Any]  # its middle in seconds, rows/s by operator: plain JSON data
+PastWindow = list[Any]  # its middle in seconds, rows/s by operator: plain JSON data
 Action = Literal["in", "nothing", "out"]
-POINTS = 3  # a line needs so many; a window with fewer parts borrows those of the windows before it
+POINTS = 3  # a line needs this many; a window with fewer parts borrows from the windows before it
 _ORDER: dict[str, int] = {"nothing": 0, "in": 1, "out": 2}  # which upstream action prevails (section 4.2)
 
 
@@ -55,7 +57,10 @@ class Autoscale(Policy):
         current = situation.configuration.parallelism
         wanted = situation.bounds.parallelism(
             situation.topology,
-            {name: self._degree(current[name], activity[name], final[name]) for name in final},
+            {
+                name: self._degree(current[name], activity[name], final[name], situation.model)
+                for name in final
+            },
         )
         acting = [name for name in final if wanted[name] != current[name]]
         overruled = tuple(
@@ -76,27 +81,29 @@ class Autoscale(Policy):
         return wish(situation, wanted, reason, causes=causes, rejected=overruled), memory
 
     def _activity(
-        self, situation: Situation, windows: list[Window]
+        self, situation: Situation, windows: list[PastWindow]
     ) -> tuple[dict[str, float], dict[str, bool]]:
         """NdA of every operator in the next window, equations (1) to (6), and whether its arrivals rise.
 
         For queues capacity is degree * window / service time; the execution model knows it for stages too.
         """
-        busy, rising = {}, {}
+        rates, rising = {}, {}
         reach, seconds = visits(situation.topology), situation.observation.seconds
         for name in situation.topology.order:
             parts, waiting = _arrivals(situation, name, reach[name])
-            line = _line(situation, name, parts, windows)
+            forecast = _forecast(situation, name, parts, windows)
             length = seconds / max(POINTS, len(parts))
             first = -seconds if self.printed_equation else 0.0  # of this window, or of the next
             middles = [first + length * (part + 0.5) for part in range(max(POINTS, len(parts)))]
-            expected = sum(max(0.0, line.at(middle)) * length for middle in middles) + waiting
-            # Service time by CPU: where threads share cores, the time measured now is not what a slot offers.
-            service = situation.evaluation.operators[name].cost_seconds / situation.kind.slot_cores
-            busy[name] = expected * service / seconds
-            rising[name] = line.slope * seconds > 1e-9 * max(1.0, abs(line.intercept))
+            expected = sum(max(0.0, forecast.at(middle)) * length for middle in middles) + waiting
+            rates[name] = expected / seconds
+            rising[name] = forecast.change(0.0, seconds) > 1e-9 * max(1.0, abs(forecast.at(0.0)))
+        costs = NewestCosts(situation.topology, situation.kind.slot_cores)
+        costs.learn(situation.observation, situation.evaluation)
         slots = sum(node.slots for node in situation.observation.nodes)
-        return situation.model.utilisation(busy, situation.configuration.parallelism, slots), rising
+        return situation.model.utilisation(
+            costs.busy(rates), situation.configuration.parallelism, slots
+        ), rising
 
     def _local(self, activity: float, rising: bool, shrinkable: bool = True) -> Action:
         """Table 1 of the paper."""
@@ -123,27 +130,27 @@ class Autoscale(Policy):
             final[name] = action
         return final
 
-    def _degree(self, degree: int, activity: float, action: Action) -> int:
+    def _degree(self, degree: int, activity: float, action: Action, model: ExecutionModel) -> int:
         if action == "nothing":
             return degree
         if action == "in":
-            return max(1, min(degree, ceil(degree * activity)))
-        # Turned 'out' from above, or high but not critical: one more. It must never shrink.
-        return max(degree + 1, ceil(degree * activity))
+            return max(1, min(degree, model.whole_steps(ceil(degree * activity))))
+        # Turned 'out' from above, or high but not critical: one step more. It must never shrink.
+        return max(degree + model.step, model.whole_steps(ceil(degree * activity)))
 
 
-def _windows(situation: Situation, memory: Memory) -> list[Window]:
+def _windows(situation: Situation, memory: Memory) -> list[PastWindow]:
     """The middle of each of the last windows, and the rows/s that arrived at the operators in it."""
-    seen, names = situation.observation, situation.topology.names
+    window, names = situation.observation, situation.topology.names
     rates = {name: _rate(situation, name) for name in names}
     # What is long past, or of other operators, is of a run that was resumed.
-    oldest = seen.end - 2 * POINTS * seen.seconds
+    oldest = window.end - 2 * POINTS * window.seconds
     kept = [
         [middle, before]
         for middle, before in memory.get("windows", [])
-        if oldest <= middle < seen.start and before.keys() == rates.keys()
+        if oldest <= middle < window.start and before.keys() == rates.keys()
     ]
-    return [*kept, [(seen.start + seen.end) / 2, rates]][-POINTS:]
+    return [*kept, [(window.start + window.end) / 2, rates]][-POINTS:]
 
 
 def _rate(situation: Situation, name: str) -> float:
@@ -154,23 +161,24 @@ def _rate(situation: Situation, name: str) -> float:
     return measures.received / situation.observation.seconds
 
 
-def _line(situation: Situation, name: str, parts: tuple[float, ...], windows: list[Window]) -> Line:
+def _forecast(
+    situation: Situation, name: str, parts: tuple[float, ...], windows: list[PastWindow]
+) -> Forecast:
     """Rows/s by seconds from the window's end: through its parts, or through the last windows."""
-    seen = situation.observation
+    window = situation.observation
     if len(parts) >= POINTS:
-        length = seen.seconds / len(parts)
-        middles = [length * (part + 0.5) - seen.seconds for part in range(len(parts))]
-        return fit(middles, [rows / length for rows in parts])
-    if len(windows) < POINTS:
-        return Line(_rate(situation, name), 0.0)
-    return fit([middle - seen.end for middle, _ in windows], [rates[name] for _, rates in windows])
+        length = window.seconds / len(parts)
+        history = [(length * (part + 0.5) - window.seconds, rows / length) for part, rows in enumerate(parts)]
+    else:
+        history = [(middle - window.end, rates[name]) for middle, rates in windows]
+    return LeastSquares(POINTS).forecast(history) or Line(_rate(situation, name), 0.0)
 
 
 def _queues_known(situation: Situation) -> bool:
     """Whether rows that wait would show: at every operator, or where only the sources have a queue, there."""
-    measured = situation.observation.operators.values()
+    operators = situation.observation.operators.values()
     return situation.observation.application.backlog is not None or all(
-        one.waiting is not None for one in measured
+        operator.waiting is not None for operator in operators
     )
 
 

@@ -47,6 +47,12 @@ class Situation:
         """Rows/s offered at all sources together; a policy is only asked when it is known."""
         return self.observation.total_load or 0.0
 
+    def rates_at(self, load: float) -> dict[str, float]:
+        """Rows/s at every operator at another load, by the mix and the selectivity of this window."""
+        if self.load <= 0:
+            return {name: per_row * load for name, per_row in visits(self.topology).items()}
+        return {name: judged.demand / self.load * load for name, judged in self.evaluation.operators.items()}
+
     def chance(self, turn: int) -> random.Random:
         """Randomness that depends on nothing but the seed and the turn."""
         return random.Random(f"{self.seed}:{turn}")
@@ -126,14 +132,14 @@ class Policy(ABC):
         if situation.evaluation.missing:
             what = ", ".join(situation.evaluation.missing[:3])
             return hold(situation, f"hold: not measured in this window: {what}"), memory
-        seen = _in_nodes(situation) if situation.model.waves else situation
-        proposal, memory = self.propose(seen, memory)
-        target = _bounded(seen, proposal)
+        view = _with_open_slots(situation) if situation.model.scales_nodes_only else situation
+        proposal, memory = self.propose(view, memory)
+        target = _bounded(view, proposal)
         reason = (
             proposal.reason if target == proposal.target else f"{proposal.reason}; brought within the bounds"
         )
-        if situation.model.waves:
-            target = _at_once(situation, target)
+        if situation.model.scales_nodes_only:
+            target = _tasks_at_once(situation, target)
         if situation.observation.application.stale and (grown := _grown(situation, target)) != target:
             if grown == situation.configuration:
                 return hold(situation, f"hold: {WAITS}"), memory
@@ -195,29 +201,38 @@ def _bounded(situation: Situation, proposal: Proposal) -> Configuration:
     target, places = proposal.target, proposal.placement
     nodes = target.nodes if places.add or places.remove else situation.bounds.nodes(target.nodes)
     executors = target.executors if nodes == target.nodes else situation.executors_on(nodes)
-    wanted = dict(target.parallelism)
-    if situation.model.name == "staged":  # stages take turns on the slots: tasks beyond them bring nothing
-        slots, had = situation.slots_on(nodes), situation.configuration.parallelism
-        wanted = {name: min(count, max(slots, had.get(name, 1))) for name, count in wanted.items()}
+    slots, had = situation.slots_on(nodes), situation.configuration.parallelism
+    wanted = {
+        name: situation.model.useful(count, max(slots, had.get(name, 1)))
+        for name, count in target.parallelism.items()
+    }
     return Configuration(situation.bounds.parallelism(situation.topology, wanted), executors, nodes)
 
 
-def _in_nodes(situation: Situation) -> Situation:
-    """Where only nodes can change, what a policy raises and lowers are the nodes on which tasks run."""
-    had, topology = situation.configuration, situation.topology
-    most = max(had.nodes, *(operator.max_parallelism for operator in topology.operators))
-    operators = tuple(replace(one, max_parallelism=most) for one in topology.operators)
+def _with_open_slots(situation: Situation) -> Situation:
+    """Where only nodes can change, a policy raises and lowers the slots that are open to the tasks.
+
+    There may be more of them than tasks: a task that has a node to itself runs faster.
+    """
+    had, topology, step = situation.configuration, situation.topology, situation.model.step
+    most = step * max(had.nodes, *(operator.max_parallelism for operator in topology.operators))
+    operators = tuple(
+        replace(operator, min_parallelism=step, max_parallelism=most) for operator in topology.operators
+    )
     return replace(
         situation,
         topology=Topology(topology.name, operators, topology.streams),
-        configuration=replace(had, parallelism=dict.fromkeys(had.parallelism, had.nodes)),
+        configuration=replace(had, parallelism=dict.fromkeys(had.parallelism, had.nodes * step)),
     )
 
 
-def _at_once(situation: Situation, target: Configuration) -> Configuration:
-    """The nodes that a policy wishes for in either way, and the tasks that run there at once."""
-    most = max(target.parallelism.values())
-    nodes = situation.bounds.nodes(target.nodes if most == situation.configuration.nodes else most)
+def _tasks_at_once(situation: Situation, target: Configuration) -> Configuration:
+    """The nodes for the open slots that a policy wishes for, and the tasks that run there at once."""
+    had, model, nodes = situation.configuration, situation.model, target.nodes
+    # Otherwise it wishes for nodes, if for anything.
+    if max(target.parallelism.values()) != had.nodes * model.step:
+        nodes = situation.nodes_for(target.parallelism)
+    nodes = situation.bounds.nodes(nodes)
     slots = dict.fromkeys(target.parallelism, situation.slots_on(nodes))
     parallelism = situation.bounds.parallelism(situation.topology, slots)
     return Configuration(parallelism, situation.executors_on(nodes), nodes)

@@ -41,10 +41,13 @@ def is_deterministic_for_a_seed(policy: Policy) -> None:
 def does_not_mutate_its_input(policy: Policy) -> None:
     for model in MODELS:
         memory: Mapping[str, Any] = {}
-        for turn, seen in enumerate(_situations(model)):
-            kept, remembered = copy.deepcopy((seen.configuration, seen.observation)), copy.deepcopy(memory)
-            _, after = policy.decide(seen, memory)
-            assert (seen.configuration, seen.observation) == kept, (
+        for turn, current in enumerate(_situations(model)):
+            kept, remembered = (
+                copy.deepcopy((current.configuration, current.observation)),
+                copy.deepcopy(memory),
+            )
+            _, after = policy.decide(current, memory)
+            assert (current.configuration, current.observation) == kept, (
                 f"{model.name}: turn {turn} changed its input"
             )
             assert memory == remembered, f"{model.name}: turn {turn} changed the memory it was given"
@@ -54,15 +57,15 @@ def does_not_mutate_its_input(policy: Policy) -> None:
 def respects_bounds(policy: Policy) -> None:
     for model in MODELS:
         for bounds in (Bounds(2, 4), Bounds(1, 1), Bounds(3, 3)):
-            for seen, proposal, _ in _decisions(policy, model, bounds):
-                if not proposal.changes(seen.configuration):
+            for current, proposal, _ in _decisions(policy, model, bounds):
+                if not proposal.changes(current.configuration):
                     continue
                 nodes = proposal.target.nodes
                 assert bounds.min_nodes <= nodes <= bounds.max_nodes, f"{model.name}: {nodes} nodes, {bounds}"
-                for operator in seen.topology.operators:
+                for operator in current.topology.operators:
                     count = proposal.target.parallelism[operator.name]
                     assert operator.min_parallelism <= count <= operator.max_parallelism, operator.name
-                assert set(proposal.target.parallelism) == set(seen.topology.names)
+                assert set(proposal.target.parallelism) == set(current.topology.names)
 
 
 def holds_on_missing_measures(policy: Policy) -> None:
@@ -98,9 +101,9 @@ def does_not_shrink_on_an_overload_that_is_half_measured(policy: Policy) -> None
     """Missing is not zero: no queue, no CPU and no instance in sight does not mean that there is none."""
     for model in MODELS:
         parallelism, nodes = sized(SMALL, model)
-        seen = half_measured(situation(load=OVERLOAD, parallelism=parallelism, nodes=nodes, model=model))
-        proposal, _ = policy.decide(seen, {})
-        had, wanted = seen.configuration, proposal.target
+        current = half_measured(situation(load=OVERLOAD, parallelism=parallelism, nodes=nodes, model=model))
+        proposal, _ = policy.decide(current, {})
+        had, wanted = current.configuration, proposal.target
         smaller = [name for name in had.parallelism if wanted.parallelism[name] < had.parallelism[name]]
         assert not smaller and wanted.nodes >= had.nodes, f"{model.name}: {proposal.reason}"
 
@@ -109,8 +112,8 @@ def memory_stays_bounded(policy: Policy) -> None:
     sizes: list[int] = []
     memory: Mapping[str, Any] = {}
     for turn in range(2 * MANY_TURNS):
-        seen = situation(load=LOADS[2 + turn % 3], now=60.0 * (turn + 1))
-        _, memory = policy.decide(seen, memory)
+        current = situation(load=LOADS[2 + turn % 3], now=60.0 * (turn + 1))
+        _, memory = policy.decide(current, memory)
         sizes.append(len(json.dumps(memory)))
     early, late = max(sizes[:MANY_TURNS]), max(sizes)
     assert late <= 1.5 * early + 100, f"memory grows: {early} characters, then {late}"
@@ -119,23 +122,23 @@ def memory_stays_bounded(policy: Policy) -> None:
 def memory_survives_a_json_round_trip(policy: Policy) -> None:
     for model in MODELS:
         memory: Mapping[str, Any] = {}
-        for seen in _situations(model):
+        for current in _situations(model):
             restored = json.loads(json.dumps(memory, allow_nan=False))
             assert restored == memory, f"{model.name}: memory is not plain JSON data"
-            expected, after = policy.decide(seen, memory)
-            actual, _ = policy.decide(seen, restored)
+            expected, after = policy.decide(current, memory)
+            actual, _ = policy.decide(current, restored)
             assert actual == expected, f"{model.name}: a restored memory decides differently"
             memory = after
 
 
 def every_proposal_has_a_reason(policy: Policy) -> None:
     for model in MODELS:
-        for seen, proposal, _ in _decisions(policy, model):
-            assert proposal.reason.strip(), f"{model.name}: no reason at load {seen.load}"
+        for current, proposal, _ in _decisions(policy, model):
+            assert proposal.reason.strip(), f"{model.name}: no reason at load {current.load}"
             assert "\n" not in proposal.reason
             for cause in proposal.causes:
                 assert cause.holds(), f"{model.name}: the stated cause is false: {cause}"
-            if proposal.target != seen.configuration:
+            if proposal.target != current.configuration:
                 assert proposal.causes, f"{model.name}: a change without a cause: {proposal.reason}"
 
 
@@ -157,9 +160,9 @@ def _decisions(
     policy: Policy, model: ExecutionModel, bounds: Bounds = Bounds(max_nodes=20)
 ) -> Iterator[tuple[Situation, Proposal, Mapping[str, Any]]]:
     memory: Mapping[str, Any] = {}
-    for seen in _situations(model, bounds):
-        proposal, memory = policy.decide(seen, memory)
-        yield seen, proposal, memory
+    for current in _situations(model, bounds):
+        proposal, memory = policy.decide(current, memory)
+        yield current, proposal, memory
 
 
 def _situations(model: ExecutionModel, bounds: Bounds = Bounds(max_nodes=20)) -> Iterator[Situation]:

@@ -4,14 +4,14 @@ from dataclasses import dataclass, field
 from rheostat.model.configuration import Configuration
 from rheostat.model.decision import Proposal
 from rheostat.policies.base import Info, Memory, Policy, Situation, Start, hold
-from rheostat.policies.multilevel import congested, scale_out
+from rheostat.policies.bottleneck import congested, scale_out
 
 
 @dataclass(frozen=True)
 class Discovery(Policy):
     """What the benchmark procedure does at each load level (P0, Algorithms 1 and 2); it never shrinks.
 
-    `rheostat bench app` runs it while the load rises, and keeps the configurations that it finds; it is no
+    `rheostat bench app` runs it while the load rises, and keeps the configurations that it reaches; it is no
     policy for production, so it is not in the list.
 
     >>> from rheostat.policies.example import situation
@@ -32,8 +32,8 @@ class Discovery(Policy):
     def initial(self, start: Start) -> Configuration:
         few = start.sized_for(0.0)
         nodes = start.bounds.nodes(max(self.nodes, 1 if start.model.oversubscribes else few.nodes))
-        known = {name: count for name, count in self.parallelism.items() if name in few.parallelism}
-        parallelism = start.bounds.parallelism(start.topology, {**few.parallelism, **known})
+        stated = {name: count for name, count in self.parallelism.items() if name in few.parallelism}
+        parallelism = start.bounds.parallelism(start.topology, {**few.parallelism, **stated})
         return Configuration(parallelism, nodes * start.kinds[0].executors, nodes)
 
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:

@@ -1,14 +1,14 @@
 from dataclasses import dataclass
+from functools import cached_property
 from math import floor
 
 import numpy as np
 
-from rheostat.analyze.evaluation import measured_selectivity
+from rheostat.analyze.cost_profiles import PROFILES
 from rheostat.analyze.execution import ceil
-from rheostat.analyze.minutes import Piece, minute_means, remember
-from rheostat.analyze.profiles import Overhead, Profiler, even_node_loads
-from rheostat.analyze.rates import demand
-from rheostat.analyze.trend import fit
+from rheostat.analyze.forecasts import Forecaster, find_forecaster
+from rheostat.analyze.minutes import MINUTE, Piece, minute_means, remember
+from rheostat.analyze.node_overhead import Overhead, OverheadProfile, even_node_loads
 from rheostat.model.decision import Cause, Proposal, Relation
 from rheostat.policies.base import Info, Memory, Policy, Situation, hold, wish
 
@@ -19,7 +19,7 @@ class Elysium(Policy):
 
     Algorithm 1 asks an estimator what instances and nodes would use at the load; here the estimator's
     profiles are `linear` (learned from all windows so far) or `exact` (the topology's stated costs).
-    Proactive: the highest load expected over the horizon instead of the present one.
+    Proactive: the load that a forecast expects at the end of the horizon, where that is more than now.
 
     Lombardi, Aniello, Bonomi, Querzoni: Elastic Symbiotic Scaling of Operators and Resources in Stream
     Processing Systems. IEEE TPDS 29(3), 2018.
@@ -38,46 +38,49 @@ class Elysium(Policy):
     proactive: bool = False
     horizon_minutes: float = 5.0
     n_ilp: int = 10  # past minutes that the forecast looks at
+    forecast: str = "line"  # or "schedule:" and a load curve
 
     info = Info(
         "elysium", "operators and nodes, independently", "reactive or proactive", "P2 ELYSIUM, Algorithm 1"
     )
 
     def __post_init__(self) -> None:
-        if self.profile not in ("linear", "exact"):
-            raise ValueError("profile must be linear or exact")
+        if self.profile not in PROFILES:
+            raise ValueError(f"profile must be {' or '.join(PROFILES)}")
         if not 0 <= self.core_min_thr < self.core_max_thr or self.cpu_max_thr <= 0:
             raise ValueError("thresholds must satisfy 0 <= core_min_thr < core_max_thr and cpu_max_thr > 0")
         if self.n_ilp < 3 or self.horizon_minutes < 0:
             raise ValueError("n_ilp must be at least 3 and horizon_minutes not negative")
+        _ = self._forecaster  # built once, and now: a mistake in it is the user's, not the loop's
+
+    @cached_property
+    def _forecaster(self) -> Forecaster:
+        return find_forecaster(self.forecast)
 
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
-        profiler = Profiler(memory.get("profile"))
-        profiler.learn(situation.observation)
-        seen = situation.observation
-        recent = remember(memory.get("recent", []), seen.start, seen.end, situation.load, self.n_ilp)
-        memory = {"profile": profiler.memory(), "recent": recent}
+        window, slot_cores = situation.observation, situation.kind.slot_cores
+        costs = PROFILES[self.profile](situation.topology, slot_cores, memory.get("profile", {}))
+        costs.learn(window, situation.evaluation)
+        nodes_profile = OverheadProfile(memory.get("profile"))
+        nodes_profile.learn(window)
+        recent = remember(memory.get("recent", []), window.start, window.end, situation.load, self.n_ilp)
+        memory = {"profile": {**costs.state, **nodes_profile.state}, "recent": recent}
 
         load = self._load(situation, recent)
-        scale = load / situation.load if situation.load > 0 else 1.0
-        sources = {
-            name: (situation.observation.application.load[name] or 0.0) * scale
-            for name in situation.topology.sources
-        }
-        rates = demand(
-            situation.topology, sources, measured_selectivity(situation.topology, situation.observation)
-        )
-        cores = {name: rates[name] * self._cost(situation, profiler, name) for name in rates}
-        parallelism = self._parallelism(situation, cores)
-        overhead = profiler.overhead() if self.profile == "linear" else Overhead()
+        busy = costs.busy(situation.rates_at(load))
+        parallelism = self._parallelism(situation, busy)
+        overhead = nodes_profile.overhead() if self.profile != "exact" else Overhead()
+        cores = {name: slots * slot_cores for name, slots in busy.items()}
         nodes, highest = self._nodes(situation, parallelism, cores, overhead)
+        return self._proposal(situation, load, parallelism, nodes, highest), memory
 
+    def _proposal(
+        self, situation: Situation, load: float, parallelism: dict[str, int], nodes: int, highest: float
+    ) -> Proposal:
         current = situation.configuration
         word = f"expected load {load:,.0f}" if self.proactive else f"load {load:,.0f}"
         if dict(current.parallelism) == parallelism and current.nodes == nodes:
-            return hold(
-                situation, f"{word} rows/s: the configuration is already the smallest correct one"
-            ), memory
+            return hold(situation, f"{word} rows/s: the configuration is already the smallest correct one")
         causes = tuple(
             Cause(
                 "instances needed", name, parallelism[name], ">" if parallelism[name] > count else "<", count
@@ -92,28 +95,23 @@ class Elysium(Policy):
             f"{word} rows/s: the fewest instances that are at most {self.core_max_thr:.0%} busy, "
             f"then the fewest nodes; the busiest of {nodes} would be at {highest:.0%}"
         )
-        return wish(situation, parallelism, reason, nodes=nodes, causes=causes), memory
+        return wish(situation, parallelism, reason, nodes=nodes, causes=causes)
 
     def _load(self, situation: Situation, recent: list[Piece]) -> float:
-        """The present load, or the highest that the line through the last minutes reaches in the horizon."""
-        minutes, means = minute_means(recent, self.n_ilp)
-        if not self.proactive or len(means) < 3:
+        """The present load, or the one forecast for the end of the horizon where that is higher."""
+        if not self.proactive or not situation.load:  # of no rows there is no mix to scale
             return situation.load
-        return max(situation.load, fit(minutes, means).at(self.horizon_minutes))
+        forecast = self._forecaster.forecast(minute_means(recent, self.n_ilp), situation.local_start)
+        if forecast is None:
+            return situation.load
+        return max(situation.load, forecast.at(recent[-1][1] + MINUTE * self.horizon_minutes))
 
-    def _cost(self, situation: Situation, profiler: Profiler, name: str) -> float:
-        if self.profile == "exact":
-            return situation.topology.operator(name).cost_seconds
-        return profiler.cost(situation.topology, name)
-
-    def _parallelism(self, situation: Situation, cores: dict[str, float]) -> dict[str, int]:
+    def _parallelism(self, situation: Situation, busy: dict[str, float]) -> dict[str, int]:
         """Lines 2 to 9: as few instances as keep each at or below core_max, and not below core_min."""
-        slot = situation.kind.slot_cores
-        busy = {name: used / slot for name, used in cores.items()}
         wanted = situation.bounds.parallelism(
             situation.topology, situation.model.parallelism_for(busy, self.core_max_thr)
         )
-        if situation.model.name == "staged" or not self.core_min_thr:
+        if situation.model.takes_turns or not self.core_min_thr:
             return wanted  # stages share the slots, so there is no instance of an operator's own to under-use
         for name, count in wanted.items():
             used = floor(busy[name] / self.core_min_thr + 1e-9)  # as many would each be at core_min

@@ -25,7 +25,7 @@ class Joint(Policy):
     period_seconds: float = 60.0
     core_min_thr: float = 0.25
     core_max_thr: float = 0.65
-    cpu_min_thr: float = 0.5  # not printed; this one saves about the nodes that Figure 9 shows for joint
+    cpu_min_thr: float = 0.5  # not printed; this value saves about the nodes that Figure 9 shows for joint
     cpu_max_thr: float = 0.8
 
     info = Info("joint", "operators and nodes, together", "reactive", "P2, section 5.2 (baseline)")
@@ -40,11 +40,11 @@ class Joint(Policy):
         for name in situation.topology.names:
             bounds, used = situation.topology.operator(name), self._core_usage(situation, name)
             if used > self.core_max_thr and wanted[name] < bounds.max_parallelism:
-                wanted[name] += 1
+                wanted[name] += situation.model.step
                 out = True
                 causes.append(Cause("core usage", name, used, ">", self.core_max_thr))
             elif used < self.core_min_thr and wanted[name] > bounds.min_parallelism:
-                wanted[name] -= 1
+                wanted[name] -= situation.model.step
                 causes.append(Cause("core usage", name, used, "<", self.core_min_thr))
         nodes = situation.configuration.nodes
         if out:
@@ -84,7 +84,7 @@ class Joint(Policy):
     def _core_usage(situation: Situation, name: str) -> float:
         """The busiest instance's CPU as measured, so a queue that is being worked off counts as stress."""
         instances = situation.observation.operators[name].instances
-        measured = [one.utilisation for one in instances if one.utilisation is not None]
+        measured = [instance.utilisation for instance in instances if instance.utilisation is not None]
         if not measured or len(measured) < len(instances):  # the unknown one may be the busiest
             return situation.evaluation.operators[name].utilisation
         return max(measured)

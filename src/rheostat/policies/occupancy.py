@@ -56,7 +56,7 @@ class Occupancy(Policy):
         """Every operator's parallelism times the occupancy; instances beyond the slots did no work."""
         wanted = {}
         for name, count in situation.configuration.parallelism.items():
-            scaled = max(1, ceil(min(count, slots) * occupancy))
+            scaled = situation.model.whole_steps(max(1, ceil(min(count, slots) * occupancy)))
             wanted[name] = max(count, scaled) if occupancy > self.high else scaled
         return wanted
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from rheostat.analyze.evaluation import evaluate
-from rheostat.analyze.execution import ExecutionModel, Staged
+from rheostat.analyze.execution import ExecutionModel
 from rheostat.model.observation import ApplicationMeasures, Observation, OperatorMeasures
 from rheostat.policies.base import Policy, Situation
-from rheostat.policies.example import situation
+from rheostat.policies.example import WORDS, situation
 
 TURNS = 150  # of a minute; enough for one step at a time
 QUIET_TURNS = 20  # a policy that wished for nothing else in so many has settled
@@ -18,8 +18,9 @@ Size = tuple[tuple[int, int, int], int]
 
 def sized(size: Size, model: ExecutionModel) -> Size:
     """Where stages take turns, all of them have as many tasks as there are slots."""
-    slots = 2 * size[1]
-    return ((slots, slots, slots), size[1]) if isinstance(model, Staged) else size
+    instances, nodes = size
+    lines, split, count = model.filling(dict(zip(WORDS.names, instances, strict=True)), 2 * nodes).values()
+    return (lines, split, count), nodes
 
 
 def settled(
@@ -27,17 +28,17 @@ def settled(
 ) -> tuple[Situation, Situation]:
     """The first and the last situation of some turns at one load, in which each wish is granted at once."""
     memory: Mapping[str, Any] = {}
-    seen, backlog = working(load, parallelism, nodes, 60.0, 0.0, model)
-    first, quiet = seen, 0
+    current, backlog = working(load, parallelism, nodes, 60.0, 0.0, model)
+    first, quiet = current, 0
     for turn in range(TURNS):
-        proposal, memory = policy.decide(seen, memory)
-        quiet = 0 if proposal.target != seen.configuration else quiet + 1
+        proposal, memory = policy.decide(current, memory)
+        quiet = 0 if proposal.target != current.configuration else quiet + 1
         if quiet == QUIET_TURNS:
             break
-        lines, split, count = (proposal.target.parallelism[name] for name in seen.topology.names)
+        lines, split, count = (proposal.target.parallelism[name] for name in current.topology.names)
         now = 60.0 * (turn + 2)
-        seen, backlog = working(load, (lines, split, count), proposal.target.nodes, now, backlog, model)
-    return first, seen
+        current, backlog = working(load, (lines, split, count), proposal.target.nodes, now, backlog, model)
+    return first, current
 
 
 def working(
@@ -53,23 +54,23 @@ def working(
     offered, most = 60 * load, highest(whole)
     part = min(1 + backlog / offered, 1 / most)
     backlog += offered * (1 - part)
-    seen = whole.observation
+    window = whole.observation
     operators = {
-        name: _part_of(measures, part, isinstance(model, Staged)) for name, measures in seen.operators.items()
+        name: _part_of(measures, part, model.takes_turns) for name, measures in window.operators.items()
     }
-    machines = tuple(replace(node, cpu=min(1.0, part * (node.cpu or 0.0))) for node in seen.nodes)
+    machines = tuple(replace(node, cpu=min(1.0, part * (node.cpu or 0.0))) for node in window.nodes)
     application = replace(
-        seen.application, throughput=part * load, backlog=backlog, lag_seconds=backlog / load
+        window.application, throughput=part * load, backlog=backlog, lag_seconds=backlog / load
     )
-    if isinstance(model, Staged):
+    if model.trigger_seconds is not None:
         batch = max(1.0, part) * most * model.trigger_seconds  # a batch takes all rows, however long
         application = replace(application, batch_seconds=batch, trigger_seconds=model.trigger_seconds)
-    observation = replace(seen, operators=operators, nodes=machines, application=application)
+    observation = replace(window, operators=operators, nodes=machines, application=application)
     return _observed(whole, observation), backlog
 
 
 def _part_of(measures: OperatorMeasures, part: float, staged: bool) -> OperatorMeasures:
-    """The operator with that part of its rows processed; only the application as a whole tells what waits."""
+    """The operator with that part of its rows processed; only the application as a whole shows what waits."""
     return replace(
         measures,
         processed=part * (measures.processed or 0.0),
@@ -80,43 +81,43 @@ def _part_of(measures: OperatorMeasures, part: float, staged: bool) -> OperatorM
         instances=()
         if staged
         else tuple(
-            replace(one, processed=None, utilisation=part * (one.utilisation or 0.0))
-            for one in measures.instances
+            replace(instance, processed=None, utilisation=part * (instance.utilisation or 0.0))
+            for instance in measures.instances
         ),
     )
 
 
 def half_measured(whole: Situation) -> Situation:
     """The same situation with nothing but the load, and the operators' rows and CPU."""
-    seen = whole.observation
+    window = whole.observation
     operators = {
-        name: replace(one, waiting=None, arrivals=(), instances=(), busy_seconds=None)
-        for name, one in seen.operators.items()
+        name: replace(measures, waiting=None, arrivals=(), instances=(), busy_seconds=None)
+        for name, measures in window.operators.items()
     }
-    machines = tuple(replace(node, cpu=None, memory=None, instances={}) for node in seen.nodes)
-    application = ApplicationMeasures(load=seen.application.load)
-    return _observed(whole, replace(seen, operators=operators, nodes=machines, application=application))
+    machines = tuple(replace(node, cpu=None, memory=None, instances={}) for node in window.nodes)
+    application = ApplicationMeasures(load=window.application.load)
+    return _observed(whole, replace(window, operators=operators, nodes=machines, application=application))
 
 
-def highest(seen: Situation) -> float:
+def highest(current: Situation) -> float:
     """The highest utilisation that the load causes, whatever part of it was processed."""
-    return max(one.utilisation for one in seen.evaluation.operators.values())
+    return max(operator.utilisation for operator in current.evaluation.operators.values())
 
 
 def with_something_missing(whole: Situation) -> Iterator[Situation]:
     """The same situation without the load, an operator's CPU or rows, an operator, or all nodes."""
-    seen = whole.observation
-    split = seen.operators["split"]
-    yield _observed(whole, replace(seen, application=replace(seen.application, load={"lines": None})))
+    window = whole.observation
+    split = window.operators["split"]
+    yield _observed(whole, replace(window, application=replace(window.application, load={"lines": None})))
     yield _observed(
-        whole, replace(seen, operators={**seen.operators, "split": replace(split, cpu_seconds=None)})
+        whole, replace(window, operators={**window.operators, "split": replace(split, cpu_seconds=None)})
     )
     yield _observed(
-        whole, replace(seen, operators={**seen.operators, "split": replace(split, processed=None)})
+        whole, replace(window, operators={**window.operators, "split": replace(split, processed=None)})
     )
-    without = {name: measures for name, measures in seen.operators.items() if name != "split"}
-    yield _observed(whole, replace(seen, operators=without))
-    yield _observed(whole, replace(seen, nodes=()))
+    without = {name: measures for name, measures in window.operators.items() if name != "split"}
+    yield _observed(whole, replace(window, operators=without))
+    yield _observed(whole, replace(window, nodes=()))
 
 
 def _observed(whole: Situation, observation: Observation) -> Situation:

@@ -52,27 +52,27 @@ def build(spec: str) -> Policy:
     for text in filter(str.strip, split_top(parameters or "")):
         key, value = _pair(kind, name, text)
         if key in values:
-            raise UserError(f"policy {name!r}: {key} is stated twice")
+            raise UserError(f"policy {name!r}: {key} is given twice")
         values[key] = value
     return _make(kind, name, values)
 
 
 def find(name: str) -> type[Policy]:
     """A policy's class by its name alone."""
-    known = {entry.name: entry for entry in entry_points(group=GROUP)}
-    if name not in known:
-        raise UserError(f"unknown policy {name!r}{nearest(name, known)}")
-    return _load(known[name])
+    entries = {entry.name: entry for entry in entry_points(group=GROUP)}
+    if name not in entries:
+        raise UserError(f"unknown policy {name!r}{nearest(name, entries)}")
+    return _load(entries[name])
 
 
 def _load(entry: EntryPoint) -> type[Policy]:
-    """Import a policy and look whether it is one."""
+    """Import a policy and check that it is usable."""
     try:
         kind = entry.load()
     except FAILURES as error:
         raise UserError(f"policy {entry.name!r} cannot be imported: {failure(error)}") from None
     if not isinstance(kind, type) or not issubclass(kind, Policy):
-        raise UserError(f"policy {entry.name!r} cannot be used: {entry.value} is no subclass of Policy")
+        raise UserError(f"policy {entry.name!r} cannot be used: {entry.value} is not a subclass of Policy")
     if inspect.isabstract(kind):
         raise UserError(f"policy {entry.name!r} cannot be used: it has no method `propose`")
     try:

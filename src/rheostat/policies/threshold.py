@@ -30,10 +30,10 @@ class Threshold(Policy):
         for name, operator in situation.evaluation.operators.items():
             limits = situation.topology.operator(name)
             if operator.utilisation > self.high and wanted[name] < limits.max_parallelism:
-                wanted[name] += 1
+                wanted[name] += situation.model.step
                 causes.append(Cause("utilisation", name, operator.utilisation, ">", self.high))
             elif operator.utilisation < self.low and wanted[name] > limits.min_parallelism:
-                wanted[name] -= 1
+                wanted[name] -= situation.model.step
                 causes.append(Cause("utilisation", name, operator.utilisation, "<", self.low))
         if not causes:
             inside = f"every operator is between {self.low:.0%} and {self.high:.0%}, or at its limit"

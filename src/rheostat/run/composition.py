@@ -193,12 +193,12 @@ def _first(order: Order, engine: SparkEngine, before: Configuration | None) -> C
         return Configuration(parallelism, nodes * order.kind.executors, nodes)
     start = Start(engine.topology, engine.model, engine.kinds, order.bounds, 0.0, 0.0)
     chosen = first_configuration(order.policy, start)
-    if engine.model.name == "staged":  # stages take turns on all slots, so fewer tasks than slots waste them
+    if engine.model.takes_turns:
         slots = (order.bounds.max_nodes if order.allocated else chosen.nodes) * order.kind.slots
-        wanted = {name: max(count, slots) for name, count in chosen.parallelism.items()}
+        wanted = engine.model.filling(chosen.parallelism, slots)
         return replace(chosen, parallelism=order.bounds.parallelism(engine.topology, wanted))
     nodes = order.bounds.nodes(
-        max(chosen.nodes, ceil(engine.model.slots_for(chosen.parallelism) / order.kind.slots))
+        max(chosen.nodes, ceil(engine.model.slots_required(chosen.parallelism) / order.kind.slots))
     )
     return replace(chosen, nodes=nodes, executors=nodes * order.kind.executors)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rheostat.analyze.flow import Count, Floats, lag, rate
+from rheostat.analyze.lag import Count, Floats, lag, rate
 from rheostat.control.turn import Turn
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status

@@ -8,8 +8,8 @@ from statistics import median
 import numpy as np
 
 from rheostat.analyze.execution import ceil
+from rheostat.analyze.forecasts.line import fit
 from rheostat.analyze.judging import WINDOW_SECONDS, Floats, Measures, Series, judge
-from rheostat.analyze.trend import fit
 from rheostat.trials.trial import Result, Trial
 
 PEAK, ALLOCATION = "static-peak", "spark-dra"

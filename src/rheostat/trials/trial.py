@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from pydantic import TypeAdapter
 
-from rheostat.analyze.flow import Count
 from rheostat.analyze.judging import Series
+from rheostat.analyze.lag import Count
 from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.errors import FileError
 from rheostat.model.secrets import without_secrets

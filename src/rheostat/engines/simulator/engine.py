@@ -172,12 +172,12 @@ class Simulator:
         self.flow.deploy(deploy(self.topology, self._hosts, nodes, target.executors, self.settings))
 
     def _lacks_slots(self, parallelism: Mapping[str, int], slots: int) -> bool:
-        return self.settings.mode == "pipelined" and self.model.slots_for(parallelism) > slots
+        return self.model.slots_required(parallelism) > slots
 
     def _check_slots(self, initial: Configuration) -> None:
         slots = initial.nodes * self.kinds[0].slots
         if self._lacks_slots(initial.parallelism, slots):
-            needed = self.model.slots_for(initial.parallelism)
+            needed = self.model.slots_required(initial.parallelism)
             raise UserError(
                 f"{initial.nodes} nodes have {slots} slots, but {needed} instances need one each: allow more"
             )
@@ -193,6 +193,6 @@ class Simulator:
             backlog=self.flow.backlog(),
             lag_seconds=self.record.lag_at(self._step),
             batch_seconds=batch,
-            trigger_seconds=self.settings.trigger_seconds if self.settings.mode == "staged" else None,
+            trigger_seconds=self.model.trigger_seconds,
             state_bytes=sum(operator.state_bytes for operator in self.topology.operators),
         )

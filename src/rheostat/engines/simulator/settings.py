@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from rheostat.analyze.execution import MODES, ExecutionModel, Pipelined, Staged, Storm
-from rheostat.analyze.profiles import Overhead
+from rheostat.analyze.node_overhead import Overhead
 from rheostat.model.configuration import NodeKind
 from rheostat.model.errors import UserError, nearest
 from rheostat.model.topology import Topology

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rheostat.analyze.execution import ExecutionModel, Pipelined, Staged, ceil
+from rheostat.analyze.execution import ExecutionModel, FixedTasks, Pipelined, Staged, ceil
 from rheostat.control.ports import Clock, Provider
 from rheostat.engines.spark.actuate.actuator import Actuator
 from rheostat.engines.spark.actuate.healer import Healer
@@ -89,14 +89,13 @@ class SparkEngine:
         seen = self.monitor.stage_overhead()
         kinds = {node.kind for node in self.provider.nodes()} or {self.kinds[0]}
         alone = min(max(1.0, min(kind.slots, 1 / kind.slot_cores)) for kind in kinds)
-        return Staged(
+        return (FixedTasks if self._waves else Staged)(
             trigger,
             FIRST_OVERHEAD_SECONDS if seen is None else seen,
             self._declared.pinned,
             tuple(frozenset(query.operators) for query in self.monitor.queries.values()),
             node_slots=min(kind.slots for kind in kinds),
             alone=alone if self.provider.limited else 1.0,
-            waves=self._waves,
         )
 
     def observe(self) -> Observation:

@@ -1,84 +1,13 @@
-"""The execution models: how instances share slots, and so what parallelism is worth.
+"""Micro-batch: the stages of a query take turns on all slots."""
 
-A policy asks the model; it does not assume one. `busy` is the number of slots an operator keeps busy:
-demand × seconds that one row occupies a slot.
-"""
-
-import math
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-MODES = ("pipelined", "staged", "storm")
-_SLACK = 1e-9  # ceil(3.0000000001) is 3 for our purposes
+from rheostat.analyze.execution.questions import ExecutionModel, ceil
+from rheostat.model.observation import Observation, OperatorMeasures
+
+_SLACK = 1e-9
 _GAIN = 0.2  # of the pinned operators' time: no slots are asked for to save less than that on the others
-
-
-def ceil(value: float) -> int:
-    """Round up, forgiving floating-point dust.
-
-    >>> ceil(0.1 * 3 / 0.1), ceil(3.01)
-    (3, 4)
-    """
-    return math.ceil(value - _SLACK)
-
-
-class ExecutionModel(ABC):
-    """What a policy may ask about the way an engine runs a topology."""
-
-    name: str
-    oversubscribes: bool = False  # whether a node may host more instances than it has slots
-    waves: bool = False  # whether no operator can change: a policy counts the nodes on which its tasks run
-
-    @abstractmethod
-    def utilisation(
-        self, busy: Mapping[str, float], parallelism: Mapping[str, int], slots: int
-    ) -> dict[str, float]:
-        """How much of its capacity each operator needs; above 1 the application falls behind."""
-
-    @abstractmethod
-    def parallelism_for(self, busy: Mapping[str, float], target: float) -> dict[str, int]:
-        """The smallest parallelism that keeps every operator's utilisation at or below the target."""
-
-    @abstractmethod
-    def slots_for(self, parallelism: Mapping[str, int]) -> int:
-        """The slots that this parallelism can use at once."""
-
-
-@dataclass(frozen=True)
-class Pipelined(ExecutionModel):
-    """Real-Time Mode: every instance holds a slot for good, all operators run at once (the papers' model).
-
-    >>> Pipelined().parallelism_for({"split": 1.5, "count": 0.2}, target=0.8)
-    {'split': 2, 'count': 1}
-
-    Slots that are reserved hold something that no policy sees, such as the readers of topics inside a graph.
-
-    >>> Pipelined(reserved=2).slots_for({"split": 2, "count": 1})
-    5
-    """
-
-    reserved: int = 0
-    name = "pipelined"
-
-    def utilisation(
-        self, busy: Mapping[str, float], parallelism: Mapping[str, int], slots: int
-    ) -> dict[str, float]:
-        return {name: work / parallelism[name] for name, work in busy.items()}
-
-    def parallelism_for(self, busy: Mapping[str, float], target: float) -> dict[str, int]:
-        return {name: max(1, ceil(work / target)) for name, work in busy.items()}
-
-    def slots_for(self, parallelism: Mapping[str, int]) -> int:
-        return sum(parallelism.values()) + self.reserved
-
-
-@dataclass(frozen=True)
-class Storm(Pipelined):
-    """Storm's own mode: as pipelined, with a queue before each operator and threads that may share a core."""
-
-    name = "storm"
-    oversubscribes = True
 
 
 @dataclass(frozen=True)
@@ -103,12 +32,6 @@ class Staged(ExecutionModel):
     >>> [shared.utilisation({"a": 4.0}, {"a": 4}, slots)["a"] for slots in (8, 6, 4, 2)]
     [0.5, 1.0, 1.0, 2.0]
 
-    Where every operator is pinned, nodes are all there is to choose, and a parallelism counts them.
-
-    >>> fixed = Staged(10, 0.0, pinned={"a": 4, "b": 200}, node_slots=2, waves=True)
-    >>> fixed.parallelism_for({"a": 2.0, "b": 2.0}, target=0.8)
-    {'a': 4, 'b': 4}
-
     The queries of a graph share the slots, but their overheads pass at the same time.
 
     >>> apart = Staged(10, 1.0, queries=(frozenset({"a", "b"}), frozenset({"c"})))
@@ -127,42 +50,74 @@ class Staged(ExecutionModel):
     queries: tuple[frozenset[str], ...] = ()  # none: all operators are one query
     node_slots: int = 0  # of every node; 0: tasks get slots wherever they are
     alone: float = 1.0  # by how much a task outruns its slot when it has a node to itself
-    waves: bool = False
     name = "staged"
+    takes_turns = True
 
     def utilisation(
         self, busy: Mapping[str, float], parallelism: Mapping[str, int], slots: int
     ) -> dict[str, float]:
-        tasks = self.pinned if self.waves else parallelism
-        work = sum(work / self._worth(tasks[name], slots) for name, work in busy.items())
+        work = sum(work / self._worth(parallelism[name], slots) for name, work in busy.items())
         return dict.fromkeys(busy, work + self._overhead(busy))
 
     def parallelism_for(self, busy: Mapping[str, float], target: float) -> dict[str, int]:
+        if target <= self._overhead(busy):
+            return dict.fromkeys(busy, 1)
+        return {**dict.fromkeys(busy, self._slots_needed(busy, target)), **self._fixed(busy)}
+
+    def slots_for(self, parallelism: Mapping[str, int]) -> int:
+        return max([count for name, count in parallelism.items() if name not in self.pinned] or [1])
+
+    def useful(self, instances: int, slots: int) -> int:
+        return min(instances, slots)
+
+    def filling(self, parallelism: Mapping[str, int], slots: int) -> dict[str, int]:
+        return {name: max(count, slots) for name, count in parallelism.items()}
+
+    def slot_seconds(self, measures: OperatorMeasures, by_cpu: float) -> float:
+        """What its tasks took: a batch lasts as long as they run, and garbage collection is no task's CPU.
+
+        But tasks that outran their slots, alone on their nodes, will need more of them elsewhere.
+        """
+        if not measures.busy_seconds or not measures.processed:
+            return by_cpu
+        held = measures.busy_seconds / measures.processed
+        return max(held, by_cpu) if self.alone > 1 else held
+
+    def measured_load(self, observation: Observation, sources: Iterable[str]) -> float:
+        """The load of which one batch per trigger is as large as this window's were.
+
+        A batch that took too long leaves a small one behind it, on whose rows the fixed cost of a batch
+        weighs more: taken for the cost at the present load, it would double the nodes.
+        """
+        load, measured = super().measured_load(observation, sources), observation.application
+        if len(self.queries) > 1 or not measured.batches or not measured.trigger_seconds:
+            return load
+        rows = sum(observation.operators[name].processed or 0.0 for name in sources)
+        return rows / measured.batches / measured.trigger_seconds or load
+
+    def _slots_needed(self, busy: Mapping[str, float], target: float) -> int:
+        """The fewest slots on which the stages take no more than the target's part of the interval."""
         room = target - self._overhead(busy)
         if room <= 0:  # the overheads alone fill the interval: more slots cannot help
-            return dict.fromkeys(busy, 1)
-        fixed = {name: tasks for name, tasks in self.pinned.items() if name in busy}
+            return 1
+        fixed = self._fixed(busy)
         free = sum(work for name, work in busy.items() if name not in fixed)
-        least = self._held(fixed, busy, max(map(self._useful, fixed.values()), default=0))
+        least = self._held(fixed, busy, max(map(self._most_slots, fixed.values()), default=0))
         room = max(room, least * (1 + _GAIN))
         count = max(1, ceil(sum(busy.values()) / room))
         while free / count + self._held(fixed, busy, count) > room + _SLACK:
             count += 1
-        if self.waves:
-            return dict.fromkeys(busy, ceil(count / self.node_slots))
-        return {**dict.fromkeys(busy, count), **fixed}
+        return count
 
-    def slots_for(self, parallelism: Mapping[str, int]) -> int:
-        if self.waves:
-            return max(parallelism.values()) * self.node_slots
-        return max([count for name, count in parallelism.items() if name not in self.pinned] or [1])
+    def _fixed(self, busy: Mapping[str, float]) -> dict[str, int]:
+        return {name: tasks for name, tasks in self.pinned.items() if name in busy}
 
     def _held(self, fixed: Mapping[str, int], busy: Mapping[str, float], count: int) -> float:
         """The part of the interval that the pinned stages take on the nodes for so many slots."""
         slots = ceil(count / self.node_slots) * self.node_slots if self.node_slots else count
         return sum(busy[name] / self._worth(tasks, slots) for name, tasks in fixed.items())
 
-    def _useful(self, tasks: int) -> int:
+    def _most_slots(self, tasks: int) -> int:
         """The slots beyond which so many tasks gain nothing."""
         if not self.node_slots:
             return tasks

@@ -1,8 +1,4 @@
-"""ELYSIUM's profiles (P2, section 3.2): what an instance and a node would use at a given rate.
-
-Here they are exact (as the topology states) or linear (learned from the windows seen so far); both are
-plain numbers, so a policy keeps them in its memory as JSON.
-"""
+"""ELYSIUM's node profile (P2, section 3.2: OP): what a node uses beyond its instances."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.model.observation import Observation
-from rheostat.model.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,46 +26,34 @@ class Overhead:
         return max(0.0, (cores - self.idle) / self.slope)
 
 
-class Profiler:
-    """OCUP and OP as running sums: CPU per row and operator, and the node overhead's line."""
+class OverheadProfile:
+    """OP, learned: a line through (instances' CPU, node CPU), from running sums."""
 
-    def __init__(self, memory: Mapping[str, Any] | None = None) -> None:
-        stored = memory or {}
-        self.sums: dict[str, list[float]] = {
-            name: list(pair) for name, pair in stored.get("costs", {}).items()
-        }
-        self.nodes: list[float] = list(stored.get("nodes", [0.0] * 5))
+    def __init__(self, state: Mapping[str, Any] | None = None) -> None:
+        self._sums: list[float] = list((state or {}).get("nodes", [0.0] * 5))
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What was learned, as plain JSON data."""
+        return {"nodes": list(self._sums)}
 
     def learn(self, observation: Observation) -> None:
-        """Take one window in."""
-        for name, measures in observation.operators.items():
-            if measures.processed and measures.cpu_seconds is not None:
-                rows, cpu = self.sums.get(name, [0.0, 0.0])
-                self.sums[name] = [rows + measures.processed, cpu + measures.cpu_seconds]
+        """Take in a window."""
         slots_used = instance_utilisation(observation)
         for node in observation.nodes:
             if node.cpu is not None and node.name in slots_used:
                 inside, used = slots_used[node.name] * node.cores / node.slots, node.cpu * node.cores
                 for index, value in enumerate((1.0, inside, used, inside * inside, inside * used)):
-                    self.nodes[index] += value
-
-    def cost(self, topology: Topology, name: str) -> float:
-        """CPU seconds per row: learned, or as stated until something was seen."""
-        rows, cpu = self.sums.get(name, (0.0, 0.0))
-        return cpu / rows if rows > 0 else topology.operator(name).cost_seconds
+                    self._sums[index] += value
 
     def overhead(self) -> Overhead:
-        """The line through (instances' CPU, node CPU); the identity until different points were seen."""
-        count, x, y, xx, xy = self.nodes
+        """The line; the identity until different points were measured."""
+        count, x, y, xx, xy = self._sums
         spread = count * xx - x * x
         if count < 3 or spread <= 1e-6 * count * max(xx, 1e-12):
             return Overhead()
         slope = (count * xy - x * y) / spread
         return Overhead(max(0.0, (y - slope * x) / count), max(1.0, slope))
-
-    def memory(self) -> dict[str, Any]:
-        """The profile as plain JSON data."""
-        return {"costs": self.sums, "nodes": self.nodes}
 
 
 def instance_utilisation(observation: Observation) -> dict[str, float]:

@@ -2,7 +2,12 @@ import json
 
 import pytest
 
-from rheostat.analyze.profiles import Overhead, Profiler, even_node_loads, instance_utilisation
+from rheostat.analyze.node_overhead import (
+    Overhead,
+    OverheadProfile,
+    even_node_loads,
+    instance_utilisation,
+)
 from rheostat.model.observation import (
     ApplicationMeasures,
     InstanceMeasures,
@@ -10,9 +15,6 @@ from rheostat.model.observation import (
     Observation,
     OperatorMeasures,
 )
-from rheostat.model.topology import Operator, Topology
-
-ONE = Topology("one", (Operator("work", 0.5),))
 
 
 def window(
@@ -24,23 +26,8 @@ def window(
     return Observation(0.0, 10.0, {"work": work}, (node,), ApplicationMeasures())
 
 
-def test_the_cost_is_as_stated_until_something_was_seen() -> None:
-    profile = Profiler()
-    profile.learn(window(0.0, 0.0))
-    profile.learn(window(None, 3.0))
-    profile.learn(window(5.0, None))
-    assert profile.cost(ONE, "work") == 0.5
-
-
-def test_the_cost_is_cpu_over_rows_of_all_windows() -> None:
-    profile = Profiler()
-    profile.learn(window(10.0, 1.0))
-    profile.learn(window(30.0, 7.0))
-    assert profile.cost(ONE, "work") == pytest.approx(8.0 / 40.0)
-
-
-def test_the_overhead_is_the_line_through_the_nodes_seen() -> None:
-    profile = Profiler()
+def test_the_overhead_is_the_line_through_the_nodes_measured() -> None:
+    profile = OverheadProfile()
     for used in (0.2, 0.5, 0.8):  # of a slot of 2 cores; the node of 4 cores uses 0.4 + 1.5 times as much
         profile.learn(window(1.0, 1.0, used, (0.4 + 1.5 * used * 2.0) / 4.0))
     overhead = profile.overhead()
@@ -49,26 +36,26 @@ def test_the_overhead_is_the_line_through_the_nodes_seen() -> None:
     assert overhead.room(3.4) == pytest.approx(2.0)
 
 
-def test_the_overhead_is_none_until_different_points_were_seen() -> None:
-    profile = Profiler()
+def test_the_overhead_is_none_until_different_points_were_measured() -> None:
+    profile = OverheadProfile()
     for _ in range(5):
         profile.learn(window(1.0, 1.0, 0.5, 0.9))
     assert profile.overhead() == Overhead()
 
 
 def test_a_node_whose_cpu_was_not_measured_teaches_nothing() -> None:
-    profile = Profiler()
+    profile = OverheadProfile()
     profile.learn(window(1.0, 1.0, 0.5, None))
     profile.learn(window(1.0, 1.0, None, 0.5))
-    assert profile.nodes == [0.0] * 5
+    assert profile.state == {"nodes": [0.0] * 5}
 
 
 def test_a_profile_survives_as_json() -> None:
-    profile = Profiler()
+    profile = OverheadProfile()
     for used in (0.2, 0.5, 0.8):
         profile.learn(window(10.0, 1.0, used, used))
-    again = Profiler(json.loads(json.dumps(profile.memory())))
-    assert again.memory() == profile.memory()
+    again = OverheadProfile(json.loads(json.dumps(profile.state)))
+    assert again.state == profile.state
     assert again.overhead() == profile.overhead()
 
 

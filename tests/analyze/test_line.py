@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rheostat.analyze.trend import Line, fit
+from rheostat.analyze.forecasts.line import LeastSquares, Line, fit
 
 
 def test_nothing_is_flat_at_zero() -> None:
@@ -29,3 +29,9 @@ def test_points_on_a_line_give_that_line(intercept: float, slope: float) -> None
 def test_series_of_different_lengths_are_a_programming_error() -> None:
     with pytest.raises(ValueError, match="shorter"):
         fit([0, 1, 2], [1, 2])
+
+
+def test_a_history_that_is_too_short_gives_no_forecast() -> None:
+    history = [(0.0, 10.0), (60.0, 20.0)]
+    assert LeastSquares(3).forecast(history) is None
+    assert LeastSquares(2).forecast(history) == fit([0, 60], [10, 20])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rheostat.analyze.flow import Count, lag, rate
+from rheostat.analyze.lag import Count, lag, rate
 from rheostat.workloads import parse_curve
 
 STEADY = parse_curve("constant:rate=10:duration=100")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rheostat.analyze.execution import Staged
+from rheostat.analyze.execution import FixedTasks
 from rheostat.model.decision import Proposal
 from rheostat.policies.base import Memory
 from rheostat.policies.example import WORDS, situation
@@ -11,7 +11,7 @@ from rheostat.policies.registry import available, build
 from .situations import with_limits
 
 TASKS = dict.fromkeys(WORDS.names, 8)
-FIXED = Staged(10, 0.1, TASKS, node_slots=2, waves=True)
+FIXED = FixedTasks(10, 0.1, TASKS, node_slots=2)
 SCALING = sorted(set(available()) - {"static", "e2df"})  # e2df moves single replicas, and there are none
 TURNS = 10
 

@@ -1,0 +1,19 @@
+"""What operators cost: what a cost profile is (`cost_profile.py`), and one file for each."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rheostat.analyze.cost_profiles.cost_profile import CostProfile
+from rheostat.analyze.cost_profiles.linear import LinearCosts
+from rheostat.analyze.cost_profiles.newest import NewestCosts
+from rheostat.analyze.cost_profiles.per_batch import BatchCosts
+from rheostat.analyze.cost_profiles.stated import StatedCosts
+from rheostat.model.topology import Topology
+
+# What ELYSIUM offers by name; each is built from a topology, the cores of a slot, and its state.
+PROFILES: Mapping[str, Callable[[Topology, float, Mapping[str, Any]], CostProfile]] = {
+    "linear": LinearCosts,
+    "exact": StatedCosts,
+}
+
+__all__ = ["PROFILES", "BatchCosts", "CostProfile", "LinearCosts", "NewestCosts", "StatedCosts"]

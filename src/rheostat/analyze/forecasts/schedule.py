@@ -1,0 +1,61 @@
+"""A load that is expected to repeat, and where in it a moment of the run falls (P0, section 5.3)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rheostat.analyze.forecasts.forecaster import Forecast, History, moments
+from rheostat.workloads import Curve, parse_curve
+from rheostat.workloads.curve import FloatArray
+
+HOUR, DAY, WEEK = 3_600.0, 86_400.0, 7 * 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """One period of the expected load; what was measured so far does not change it.
+
+    A day and a week follow the local time: they begin at midnight and on Monday, or where the curve's own
+    timestamps begin. Any other period begins with the run.
+    """
+
+    curve: Curve
+
+    @staticmethod
+    def parse(text: str) -> "Schedule":
+        """From a load curve or a trace of one period."""
+        return Schedule(parse_curve(text))
+
+    @property
+    def clock_period(self) -> float | None:
+        """A day or a week, where the curve lasts so long; a trace of hourly rows ends an hour earlier."""
+        lasts = self.curve.duration_seconds
+        return next((period for period in (DAY, WEEK) if period - HOUR <= lasts <= period), None)
+
+    def forecast(self, history: History = (), local_start: float = 0.0) -> "ScheduledLoad":
+        if self.clock_period is None:
+            return ScheduledLoad(self.curve, self.curve.duration_seconds, 0.0)
+        return ScheduledLoad(self.curve, self.clock_period, local_start - self.curve.begins_at)
+
+
+@dataclass(frozen=True)
+class ScheduledLoad(Forecast):
+    """A curve that repeats in every period.
+
+    >>> step = Schedule.parse("step:low=1:high=9:duration=60:start=20:end=40").forecast()
+    >>> step.path(78, 82).tolist()
+    [1.0, 1.0, 9.0, 9.0, 9.0]
+    """
+
+    curve: Curve
+    period_seconds: float
+    offset: float  # seconds from the beginning of a period to that of the run
+
+    def at(self, time: float) -> float:
+        return float(self._rate(np.array([time]))[0])
+
+    def path(self, start: float, end: float) -> FloatArray:
+        return self._rate(moments(start, end))
+
+    def _rate(self, times: FloatArray) -> FloatArray:
+        return self.curve.rate((times + self.offset) % self.period_seconds)
