@@ -98,7 +98,7 @@ class Autoscale(Policy):
             expected = sum(max(0.0, forecast.at(middle)) * length for middle in middles) + waiting
             rates[name] = expected / seconds
             rising[name] = forecast.change(0.0, seconds) > 1e-9 * max(1.0, abs(forecast.at(0.0)))
-        costs = NewestCosts(situation.topology, situation.kind.slot_cores)
+        costs = NewestCosts(situation.topology, situation.slot_cores)
         costs.learn(situation.observation, situation.evaluation)
         slots = sum(node.slots for node in situation.observation.nodes)
         return situation.model.utilisation(

@@ -77,13 +77,14 @@ class Situation:
 
     def nodes_for(self, parallelism: Mapping[str, int]) -> int:
         """The fewest nodes whose slots run this parallelism: the oldest, then more of the default kind."""
-        needed, there = self.model.slots_for(parallelism), [node.slots for node in self.observation.nodes]
-        together = list(accumulate(there))
-        enough = next((count for count, slots in enumerate(together, 1) if slots >= needed), None)
-        if enough is None:
-            lacking = needed - (together[-1] if together else 0)
-            enough = len(there) + ceil(lacking / self.kind.slots)
-        return self.bounds.nodes(enough)
+        return self.bounds.nodes(self.nodes_with(self.model.slots_for(parallelism)))
+
+    def nodes_with(self, slots: int) -> int:
+        """The fewest nodes that have so many slots, whatever the bounds."""
+        there = list(accumulate(node.slots for node in self.observation.nodes))
+        if not there or there[-1] < slots:
+            return len(there) + ceil((slots - (there[-1] if there else 0)) / self.kind.slots)
+        return next(count for count, together in enumerate(there, 1) if together >= slots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +98,14 @@ class Start:
     first_load: float  # rows/s at all sources
     peak_load: float
 
+    @property
+    def kind(self) -> NodeKind:
+        """The kind of node that it starts on."""
+        return self.kinds[0]
+
     def sized_for(self, load: float, target: float = 0.8) -> Configuration:
         """The smallest configuration that the stated costs allow for a load."""
-        kind, per_row = self.kinds[0], visits(self.topology)
+        kind, per_row = self.kind, visits(self.topology)
         slots_per_core = load / kind.slot_cores
         busy = {o.name: slots_per_core * per_row[o.name] * o.cost_seconds for o in self.topology.operators}
         parallelism = self.bounds.parallelism(self.topology, self.model.parallelism_for(busy, target))

@@ -1,6 +1,5 @@
 """The congested operator nearest to the sources, and the cheapest container that heals it (P0, 3.1)."""
 
-from rheostat.analyze.execution import ceil
 from rheostat.model.decision import Cause, Placement, Proposal
 from rheostat.policies.base import Situation, wish
 
@@ -51,7 +50,7 @@ def _slots_for_all(situation: Situation, nodes_only: bool) -> tuple[dict[str, in
         if topology.inputs[operator.name] and not operator.stateful
     )
     nodes = current.nodes + (0 if unused and not nodes_only else 1)
-    wanted = model.filling(current.parallelism, nodes * situation.kind.slots)
+    wanted = model.filling(current.parallelism, situation.slots_on(nodes))
     # Where the operators' own limits cap them, more nodes would stay empty.
     most = model.slots_for(situation.bounds.parallelism(topology, wanted))
-    return wanted, max(current.nodes, min(nodes, ceil(most / situation.kind.slots)))
+    return wanted, max(current.nodes, min(nodes, situation.nodes_with(most)))

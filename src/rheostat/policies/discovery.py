@@ -34,7 +34,7 @@ class Discovery(Policy):
         nodes = start.bounds.nodes(max(self.nodes, 1 if start.model.oversubscribes else few.nodes))
         stated = {name: count for name, count in self.parallelism.items() if name in few.parallelism}
         parallelism = start.bounds.parallelism(start.topology, {**few.parallelism, **stated})
-        return Configuration(parallelism, nodes * start.kinds[0].executors, nodes)
+        return Configuration(parallelism, nodes * start.kind.executors, nodes)
 
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
         slow = congested(situation, self.minHealth)

@@ -95,4 +95,4 @@ def _seconds_per_row(situation: Situation, name: str) -> float:
     measures = situation.observation.operators[name]
     if measures.busy_seconds and measures.processed:
         return measures.busy_seconds / measures.processed
-    return situation.evaluation.operators[name].cost_seconds / situation.kind.slot_cores
+    return situation.evaluation.operators[name].cost_seconds / situation.slot_cores

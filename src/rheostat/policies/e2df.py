@@ -45,7 +45,7 @@ class E2df(Policy):
         """One replica of each operator, balanced over R_init nodes (section 4.2)."""
         few = start.sized_for(0.0)
         nodes = start.bounds.nodes(max(self.R_init, few.nodes))
-        return Configuration(few.parallelism, nodes * start.kinds[0].executors, nodes)
+        return Configuration(few.parallelism, nodes * start.kind.executors, nodes)
 
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
         if situation.model.scales_nodes_only:

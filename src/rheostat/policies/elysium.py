@@ -58,7 +58,7 @@ class Elysium(Policy):
         return find_forecaster(self.forecast)
 
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
-        window, slot_cores = situation.observation, situation.kind.slot_cores
+        window, slot_cores = situation.observation, situation.slot_cores
         costs = PROFILES[self.profile](situation.topology, slot_cores, memory.get("profile", {}))
         costs.learn(window, situation.evaluation)
         nodes_profile = OverheadProfile(memory.get("profile"))
@@ -125,7 +125,7 @@ class Elysium(Policy):
         kind = situation.kind
         least = 1
         if not situation.model.oversubscribes:
-            least = ceil(situation.model.slots_for(parallelism) / kind.slots)
+            least = situation.nodes_with(situation.model.slots_for(parallelism))
         room = overhead.room(self.cpu_max_thr * kind.cores)
         total = sum(cores.values())
         first = max(

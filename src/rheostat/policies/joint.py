@@ -1,7 +1,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rheostat.analyze.execution import ceil
 from rheostat.model.decision import Cause, Proposal
 from rheostat.policies.base import Info, Memory, Policy, Situation, hold, wish
 
@@ -94,4 +93,4 @@ class Joint(Policy):
         """Where a slot holds one instance only, nodes must at least hold them all."""
         if situation.model.oversubscribes:
             return nodes
-        return max(nodes, ceil(situation.model.slots_for(parallelism) / situation.kind.slots))
+        return max(nodes, situation.nodes_with(situation.model.slots_for(parallelism)))

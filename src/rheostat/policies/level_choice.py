@@ -53,5 +53,5 @@ def suffices_without(level: Level, situation: Situation, target: float) -> bool:
         return False
     times = level.load / situation.load
     busy = {name: slots * times for name, slots in situation.evaluation.busy.items()}
-    slots = current.nodes * situation.kind.slots
+    slots = situation.slots_on(current.nodes)
     return max(situation.model.utilisation(busy, current.parallelism, slots).values()) <= target

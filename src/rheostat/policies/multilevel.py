@@ -89,7 +89,7 @@ class Multilevel(Policy):
         """One instance of each operator on as few machines as take them (section 5.2)."""
         few = start.sized_for(0.0)
         nodes = start.bounds.nodes(1) if start.model.oversubscribes else few.nodes
-        return Configuration(few.parallelism, nodes * start.kinds[0].executors, nodes)
+        return Configuration(few.parallelism, nodes * start.kind.executors, nodes)
 
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
         if stranger := unknown_operator(self._levels, situation):

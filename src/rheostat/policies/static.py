@@ -33,7 +33,7 @@ class Static(Policy):
             wanted = dict.fromkeys(start.topology.names, self.instances)
             nodes = start.bounds.nodes(1)
             parallelism = start.bounds.parallelism(start.topology, wanted)
-            return Configuration(parallelism, nodes * start.kinds[0].executors, nodes)
+            return Configuration(parallelism, nodes * start.kind.executors, nodes)
         if self.provision == "slots":
             return _full(start)
         load = {"peak": start.peak_load, "first": start.first_load, "min": 0.0}[self.provision]
@@ -46,7 +46,7 @@ class Static(Policy):
 def _full(start: Start) -> Configuration:
     """The most nodes with an instance in every slot: one more for whoever has fewest, while there is room."""
     nodes, model = start.bounds.max_nodes, start.model
-    slots = nodes * start.kinds[0].slots
+    slots = nodes * start.kind.slots
     parallelism = start.bounds.parallelism(start.topology, dict.fromkeys(start.topology.names, 1))
     growing = set(parallelism)
     while growing:
@@ -56,4 +56,4 @@ def _full(start: Start) -> Configuration:
             growing.discard(name)
         else:
             parallelism = more
-    return Configuration(parallelism, nodes * start.kinds[0].executors, nodes)
+    return Configuration(parallelism, nodes * start.kind.executors, nodes)
