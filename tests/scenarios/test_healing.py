@@ -42,7 +42,8 @@ def test_executors_of_a_replacement_that_are_late_are_waited_for_and_told_when_t
     world.kill_node()
     late = events(engine, 80)
     assert any(
-        text.startswith("n2 came for what was lost; 0 of 1 executors were ready in 60 s") for text in late
+        text.startswith("n2 started to replace what was lost; 0 of 1 executors were ready in 60 s")
+        for text in late
     )
     assert not any("replaced what was lost" in text for text in late)
     assert any("n2 replaced what was lost, with its executors after" in text for text in events(engine, 60))
@@ -55,8 +56,8 @@ def test_a_replacement_that_nobody_gives_is_tried_again_later_each_time(tmp_path
     world.refuses_nodes = "no machine left"
     world.kill_node()
     told = [text for text in events(engine, 60) if "missing" in text]
-    waits = [float(text.rpartition("tried again in ")[2].removesuffix(" s")) for text in told]
-    assert told[0] == "1 of 2 missing: no machine left; tried again in 2 s"
+    waits = [float(text.rpartition("retrying in ")[2].removesuffix(" s")) for text in told]
+    assert told[0] == "1 of 2 missing: no machine left; retrying in 2 s"
     assert waits == [2.0, 4.0, 8.0, 16.0, 32.0]
     world.refuses_nodes = ""
     live(engine, 60)
@@ -70,7 +71,7 @@ def test_a_frozen_node_that_its_master_gave_up_is_ended_and_replaced(tmp_path: P
     for executor in [one for one in world.executors.values() if one.node == "n2"]:
         world._lose(executor, "heartbeat timed out")
     told = events(engine, BARE_SECONDS + 20)
-    assert f"node n2 was given up by the Master for {BARE_SECONDS:g} s: ended" in told
+    assert f"the Master dropped node n2, which had no executors for {BARE_SECONDS:g} s: ended" in told
     assert engine.machines.names() == ("n1", "n3")
     check_runs_as_told(engine, world)
 
@@ -82,7 +83,7 @@ def test_a_frozen_node_that_comes_back_in_time_stays(tmp_path: Path) -> None:
     for executor in [one for one in world.executors.values() if one.node == "n2"]:
         world._lose(executor, "heartbeat timed out")
     told = events(engine, BARE_SECONDS + 20)
-    assert not any("given up" in text for text in told)
+    assert not any("dropped" in text for text in told)
     assert engine.machines.names() == ("n1", "n2")
     check_runs_as_told(engine, world)
 
@@ -117,7 +118,7 @@ def test_a_node_that_ends_while_state_is_rewritten_is_replaced_meanwhile(
     world.on_rescale = rewrite
     outcome = engine.apply(change(engine, total=3))
     assert (outcome.status.value, engine.machines.names()) == ("applied", ("n2",))
-    assert "n1 ended by itself, n2 came for it" in events(engine, 0.5)
+    assert "n1 ended by itself, n2 replaced it" in events(engine, 0.5)
     live(engine, 10)
     check_runs_as_told(engine, world)
 
@@ -127,7 +128,7 @@ def test_a_driver_that_dies_is_started_again_with_what_was_decided(tmp_path: Pat
     engine = application(world, nodes=2, key=5)
     world.kill_driver()
     told = events(engine, 20)
-    assert any("it starts again in 1 s" in text for text in told)
+    assert any("restarting in 1 s" in text for text in told)
     assert "begin" in world.asked
     check_runs_as_told(engine, world)
 
@@ -168,12 +169,12 @@ def test_a_driver_that_dies_again_and_again_is_waited_for_longer_each_time(tmp_p
     waits: list[float] = []
     for _ in range(3):
         world.kill_driver()
-        told = [text for text in events(engine, 8) if "starts again in" in text]
-        waits += [float(text.rpartition("starts again in ")[2].removesuffix(" s")) for text in told]
+        told = [text for text in events(engine, 8) if "restarting in" in text]
+        waits += [float(text.rpartition("restarting in ")[2].removesuffix(" s")) for text in told]
     assert waits == [1.0, 2.0, 4.0]
     live(engine, 100)
     world.kill_driver()
-    assert any("it starts again in 1 s" in text for text in events(engine, 8))
+    assert any("restarting in 1 s" in text for text in events(engine, 8))
 
 
 def test_a_driver_that_cannot_be_started_ends_the_run_after_five_attempts(
@@ -198,10 +199,10 @@ def test_a_driver_that_cannot_be_started_ends_the_run_after_five_attempts(
 def test_a_driver_that_hangs_is_ended_before_another_is_started(tmp_path: Path) -> None:
     world = World(tmp_path)
     engine = application(world, nodes=2, key=4)
-    hanging = cast(Driver, engine.monitor.link)
+    hanging = cast(Driver, engine.driver)
     hanging.hangs = True
     live(engine, 120)
-    assert cast(Driver, engine.monitor.link) is not hanging
+    assert cast(Driver, engine.driver) is not hanging
     check_runs_as_told(engine, world)
 
 
@@ -224,13 +225,13 @@ def test_a_driver_that_said_why_it_ends_is_believed_before_its_spark_has_ended(
 ) -> None:
     world = World(tmp_path)
     engine, mistake = application(world), UserError("app.py, line 9: there is no such column")
-    driver = engine.monitor.link
+    driver = engine.driver
 
     def closed(*_request: object, **_about: object) -> None:
         raise DriverLostError("the driver is gone")
 
     monkeypatch.setattr(driver, "ask", closed)
-    monkeypatch.setattr(driver, "has_left_word", True)
+    monkeypatch.setattr(driver, "has_left_reason", True)
     monkeypatch.setattr(driver, "failure", lambda: mistake)
     before = world.now
     with pytest.raises(UserError, match="line 9"):
@@ -249,7 +250,7 @@ def test_on_a_cluster_of_others_executors_that_nobody_asked_for_are_given_back(t
     world.wanted = 2  # Spark's own idea
     live(engine, 10)
     world.wanted = 1
-    assert any("had an executor that nobody asked for: given back" in text for text in events(engine, 20))
+    assert any("had an executor that was not requested: released" in text for text in events(engine, 20))
     assert (len(world.ready()), engine.configuration.nodes) == (1, 1)
 
 

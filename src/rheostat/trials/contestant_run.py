@@ -152,7 +152,7 @@ class Bookkeeper:
         machines = self.engine.machines
         try:
             while not self._over.wait(BILL_SECONDS):
-                hosts = [machines.of(one) for one in list(self.engine.monitor.executors) if one["ready"]]
+                hosts = [machines.of(each) for each in self.engine.monitor.executors if each.ready]
                 serving = sum(hosts.count(name) >= machines.kind.executors for name in set(hosts))
                 self.account.paid.append((self._clock.now(), len(machines.names()), serving))
         except Exception as error:  # nobody else hears of it

@@ -14,9 +14,10 @@ import pytest
 from rheostat.engines.spark import identity
 from rheostat.engines.spark.driver_process import DriverProcess
 from rheostat.engines.spark.identity import Identity
+from rheostat.engines.spark.protocol import Describe, OtherVersionError
 from rheostat.engines.spark.spec import LOG, PID, SPEC
 
-from .scripted import driver_process, spec
+from .scripted import DESCRIBED, driver_process, spec
 
 MODULE = "rheostat.engines.spark.driver"
 
@@ -85,10 +86,22 @@ def test_a_driver_that_an_earlier_controller_left_is_taken_over_and_ended_in_ord
     with driver_process(run) as left:
         found = DriverProcess.attach(run)
         assert found is not None and found.pid == left.pid
-        assert found.ask("describe") == "describe"
+        assert found.ask(Describe()) == DESCRIBED
         found.stop()
         assert left.process is not None and left.process.wait() == 0
         assert (run / "done").exists() and not left.spec.scratch.exists()
+
+
+@pytest.mark.parametrize("described", [b'{"ok": {}}\n', b'{"version": 2, "answer": {"new": 1}}\n'])
+def test_a_driver_of_another_version_is_left_running_and_the_user_told_what_to_do(
+    run: Path, described: bytes
+) -> None:
+    with driver_process(run, described=described) as left:
+        with pytest.raises(OtherVersionError) as raised:
+            DriverProcess.attach(run)
+        assert left.alive and left.spec.scratch.exists()
+    assert f"stop the application with `kill {left.pid}` and resume again" in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 def test_a_driver_that_hangs_is_ended_and_its_folder_removed(
@@ -120,7 +133,7 @@ def test_the_driver_of_another_run_is_left_alone(run: Path, tmp_path: Path) -> N
         spec(copy, other.spec.socket, identity.new_token()).write()  # in the copy's name, without the token
         assert DriverProcess.attach(copy) is None
         assert other.alive and other.spec.scratch.exists()
-        assert other.ask("describe") == "describe"
+        assert other.ask(Describe()) == DESCRIBED
 
 
 def test_a_number_that_another_process_has_by_now_is_not_the_driver_s(run: Path) -> None:

@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
+from rheostat.engines.spark.events import read_events
 from rheostat.engines.spark.observe.batches import Batch, Ledger, StageRun
 from rheostat.engines.spark.observe.measures import Window, application, operators, stage_overhead, together
-from rheostat.engines.spark.observe.monitor import Query
+from rheostat.engines.spark.observe.query_window import Query
+from rheostat.engines.spark.protocol import QueryStage
 from rheostat.model.configuration import NodeKind
-from rheostat.model.observation import ApplicationMeasures
+from rheostat.model.observation import ApplicationMeasures, Event
 from rheostat.model.topology import Operator, Stream, Topology
 
 KIND = NodeKind(cores=0.5, slots=2)
@@ -36,9 +38,14 @@ def progress(batch: int, second: int, rows: int, **more: Any) -> dict[str, Any]:
     return {"event": "progress", "progress": {**about, **more}}
 
 
+def read(ledger: Ledger, events: list[dict[str, Any]]) -> tuple[list[Batch], list[Event]]:
+    """What a ledger makes of Spark's events."""
+    return ledger.read(read_events(events))
+
+
 def test_a_batch_is_its_stages_and_its_progress() -> None:
     events = [stage(3, 10, []), stage(3, 11, [10], cpu=0.3), progress(3, 10, 40)]
-    [batch], told = Ledger(60.0, "in").read(events)
+    [batch], told = read(Ledger(60.0, "in"), events)
     assert (batch.number, batch.started, batch.finished, batch.input_rows) == (3, 10.0, 11.5, 40)
     assert [run.cpu_seconds for run in batch.stages] == [0.1, pytest.approx(0.3)]
     assert batch.stages[0].busy_seconds == pytest.approx(0.4)
@@ -56,38 +63,38 @@ def test_a_batch_is_its_stages_and_its_progress() -> None:
     ],
 )
 def test_a_batch_says_where_its_source_stands(sources: list[dict[str, Any]], end: float | None) -> None:
-    [batch], _ = Ledger(60.0, "in").read([stage(0, 5, []), progress(0, 1, 4, sources=sources)])
+    [batch], _ = read(Ledger(60.0, "in"), [stage(0, 5, []), progress(0, 1, 4, sources=sources)])
     assert (batch.end, batch.doubt) == (end, "")
 
 
 def test_what_is_broadcast_beforehand_is_no_stage_of_the_chain() -> None:
     events = [stage(0, 5, []), stage(0, 6, []), stage(0, 7, [6]), progress(0, 1, 4)]
-    [batch], _ = Ledger(60.0, "in").read(events)
+    [batch], _ = read(Ledger(60.0, "in"), events)
     assert len(batch.stages) == 2
 
 
 def test_a_stage_that_ran_again_after_an_executor_was_lost_cost_both_runs() -> None:
     events = [stage(0, 5, [], cpu=0.1), stage(0, 5, [], cpu=0.2), progress(0, 1, 4)]
-    [batch], _ = Ledger(60.0, "in").read(events)
+    [batch], _ = read(Ledger(60.0, "in"), events)
     assert [run.cpu_seconds for run in batch.stages] == [pytest.approx(0.3)]
 
 
 def test_time_in_python_workers_counts_as_cpu() -> None:
-    [batch], _ = Ledger(60.0).read([stage(0, 1, [], cpu=0.1, python_ms=400), progress(0, 1, 4)])
+    [batch], _ = read(Ledger(60.0), [stage(0, 1, [], cpu=0.1, python_ms=400), progress(0, 1, 4)])
     assert batch.stages[0].cpu_seconds == pytest.approx(0.5)
 
 
 def test_another_query_of_the_same_application_is_not_mixed_in() -> None:
     other = progress(9, 2, 1000)
     other["progress"]["id"] = "other"
-    batches, _ = Ledger(60.0).read(
-        [stage(0, 1, []), progress(0, 1, 4), stage(9, 8, [], query="other"), other]
+    batches, _ = read(
+        Ledger(60.0), [stage(0, 1, []), progress(0, 1, 4), stage(9, 8, [], query="other"), other]
     )
     assert [batch.number for batch in batches] == [0]
 
 
 def test_an_idle_progress_is_no_batch_that_ran() -> None:
-    [batch], _ = Ledger(60.0).read([progress(4, 1, 0, durationMs={"triggerExecution": 5})])
+    [batch], _ = read(Ledger(60.0), [progress(4, 1, 0, durationMs={"triggerExecution": 5})])
     assert batch.idle
 
 
@@ -103,14 +110,14 @@ def test_an_idle_progress_is_no_batch_that_ran() -> None:
 )
 def test_backlog_is_told_where_offsets_count_rows(end: Any, latest: Any, waiting: float | None) -> None:
     source = [{"endOffset": end, "latestOffset": latest}]
-    [batch], _ = Ledger(60.0).read([progress(0, 1, 4, sources=source)])
+    [batch], _ = read(Ledger(60.0), [progress(0, 1, 4, sources=source)])
     assert batch.backlog == waiting
 
 
 def test_what_the_source_was_offered_tells_the_backlog() -> None:
     ledger = Ledger(60.0, realtime=True)
     ledger.count_arrivals([(60_000, 0), (70_000, 100)])
-    [batch], _ = ledger.read([progress(0, 2, 20)])  # done at 3.5 s, when 35 rows had come
+    [batch], _ = read(ledger, [progress(0, 2, 20)])  # done at 3.5 s, when 35 rows had come
     assert batch.backlog == pytest.approx(15)
 
 
@@ -175,7 +182,7 @@ def test_while_a_long_batch_runs_the_last_one_stands_in() -> None:
 
 def test_neither_cold_batches_nor_those_across_a_change_tell_the_overhead_of_a_stage() -> None:
     query = Query("q", ["in", "work"], Ledger(0.0, source="in"))
-    query.stages = [{"operator": "in"}, {"operator": "work"}]
+    query.stages = (QueryStage("in"), QueryStage("work"))
     for number, started in enumerate((0.0, 2.0, 4.0)):
         query.add(batch(number, started, 20), slots=2)
     assert len(query.overheads) == 1

@@ -1,13 +1,15 @@
-"""A graph of two queries as its driver reports it, without Spark: one is told of while another is silent."""
+"""A graph of two queries as its driver reports it, without Spark: one has rows while the other is silent."""
 
 from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
 
-from rheostat.engines.spark.driver_process import DriverProcess
+from rheostat.engines.spark.events import read_events
 from rheostat.engines.spark.machines import ForeignMachines
-from rheostat.engines.spark.observe.monitor import COLD_BATCHES, RECENT, Monitor
+from rheostat.engines.spark.observe.monitor import RECENT, Monitor
+from rheostat.engines.spark.observe.query_window import COLD_BATCHES
+from rheostat.engines.spark.protocol import Channel, Executor, QueryStage, QueryStatus, Report
 from rheostat.engines.spark.query_graph import received
 from rheostat.model.configuration import NodeKind
 from rheostat.model.observation import Observation
@@ -25,16 +27,21 @@ class Driver:
         self.busy: set[str] = set()
         self.arrived: dict[str, list[tuple[float, float]]] = {"in": [], "left": []}
 
-    def ask(self, what: str) -> dict[str, Any]:
-        assert what == "report"
+    def ask(self, _request: Any) -> Report:
         events, self.events = self.events, []
-        queries = [
-            {"name": name, "id": name, "run": name, "busy": name in self.busy, "stages": [{"operator": name}],
-             "arrived": [(at * 1000, rows) for at, rows in arrived]}
+        queries = tuple(
+            QueryStatus(
+                name,
+                id=name,
+                run=name,
+                busy=name in self.busy,
+                stages=(QueryStage(name),),
+                arrived=tuple((at * 1000, rows) for at, rows in arrived),
+            )
             for name, arrived in self.arrived.items()
-        ]  # fmt: skip
+        )
         self.arrived = {"in": [], "left": []}
-        return {"executors": [{"id": "0", "host": "h", "slots": 2}], "queries": queries, "events": events}
+        return Report(read_events(events), (Executor("0", "h", 2),), queries)
 
     def ran(self, query: str, number: int, at: float, rows: int, seconds: float = 1.0) -> None:
         each = [["0", int(rows * 4e6), rows]]  # 4 ms of CPU a row
@@ -63,7 +70,7 @@ def driver() -> Driver:
 @pytest.fixture
 def monitor(driver: Driver) -> Monitor:
     """Both queries had batches of a hundred rows until 30 s, and are silent since."""
-    found = Monitor(cast(DriverProcess, driver), ForeignMachines("spark://h:1", KIND), 0.0, realtime=False)
+    found = Monitor(cast(Channel, driver), ForeignMachines("spark://h:1", KIND), 0.0, realtime=False)
     found.follow({"in": ["in"], "left": ["left"]})
     for number in range(COLD_BATCHES + 4):
         for query in ("in", "left"):

@@ -28,7 +28,9 @@ class Tap:
     heard: dict[str, str] = field(default_factory=dict)
 
     def executors(self) -> str:
-        return json.dumps([{"id": number, "page": page} for number, page in self.heard.items()])
+        return json.dumps(
+            [{"id": number, "host": "h", "slots": 2, "page": page} for number, page in self.heard.items()]
+        )
 
     def seed(self, number: str, _host: str, _slots: int, page: str) -> None:
         self.heard.setdefault(number, page)
@@ -52,7 +54,7 @@ def session(tap: Tap, registered: list[str], stored: list[str]) -> Session:
 
 
 def known(one: Session) -> list[str]:
-    return [executor["id"] for executor in one.executors()]
+    return [executor.id for executor in one.executors()]
 
 
 def test_an_executor_that_registered_before_anybody_listened_is_known_once_spark_s_store_has_it() -> None:

@@ -164,7 +164,7 @@ def test_an_executor_that_does_not_leave_is_killed_in_micro_batch_and_kept_in_re
         assert world.asked[-2:] == ["kill 1", "remove n2"]
     else:
         assert (outcome.status, engine.machines.names()) == (Status.FAILED, ("n1", "n2"))
-        assert "may still be needed: they stay" in outcome.reason
+        assert "did not leave in 60 s: they may still be needed, so they stay" in outcome.reason
         assert "kill 1" not in world.asked
 
 

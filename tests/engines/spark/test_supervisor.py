@@ -98,7 +98,7 @@ def test_a_query_that_died_starts_again_and_each_time_later(around: Surroundings
     dying = [Query(around.clock, batch=True) for _ in range(8)]
     Scripted(around, *dying, ending(around)).supervise()
     assert around.stopping.waits == [1, 2, 4, 8, 16, 32, 60, 60]
-    assert around.notes[1] == "query: died: lost; it starts again in 2 s"
+    assert around.notes[1] == "query: died: lost; restarting in 2 s"
 
 
 def test_a_query_that_ran_long_starts_the_back_off_anew(around: Surroundings) -> None:
@@ -116,7 +116,7 @@ def test_a_start_that_fails_is_tried_again_after_a_longer_wait(around: Surroundi
 
 def test_an_only_query_that_never_finished_a_batch_is_given_up(around: Surroundings) -> None:
     dying = [Query(around.clock) for _ in range(START_ATTEMPTS)]
-    with pytest.raises(RheostatError, match="the query does not start: lost"):
+    with pytest.raises(RheostatError, match="the query failed to start: lost"):
         Scripted(around, *dying).supervise()
     assert len(around.notes) == START_ATTEMPTS - 1
 

@@ -1,10 +1,11 @@
 """The nodes under an application: ours to start and end, or Workers of a cluster that somebody else runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
+from rheostat.engines.spark.protocol import Executor
 from rheostat.model.configuration import NodeKind
 from rheostat.model.errors import RheostatError
 from rheostat.providers.local import LocalProvider
@@ -33,13 +34,13 @@ class Machines(Protocol):
     def remove(self, name: str) -> None:
         """End one; its executors are gone already."""
 
-    def of(self, executor: Mapping[str, object]) -> str:
+    def of(self, executor: Executor) -> str:
         """The node that an executor runs on."""
 
     def usage(self, name: str) -> Usage | None:
         """What it used so far; None: nobody knows."""
 
-    def check(self, executors: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
+    def check(self, executors: Sequence[Executor]) -> tuple[str, ...]:
         """Look which nodes are there, given the executors; returns those that ended by themselves."""
 
     def dropped(self, name: str) -> bool:
@@ -75,7 +76,7 @@ class LocalMachines:
     def remove(self, name: str) -> None:
         self.provider.remove(name)
 
-    def of(self, executor: Mapping[str, object]) -> str:
+    def of(self, executor: Executor) -> str:
         page = _page(executor)
         port = page.rpartition(":")[2]
         return next((node.name for node in self.provider.nodes() if node.port == port), page)
@@ -83,7 +84,7 @@ class LocalMachines:
     def usage(self, name: str) -> Usage | None:
         return self.provider.usage(name)
 
-    def check(self, executors: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
+    def check(self, executors: Sequence[Executor]) -> tuple[str, ...]:
         lost = tuple(node.name for node in self.provider.nodes() if not node.alive)
         for name in lost:
             self.provider.remove(name)
@@ -121,7 +122,7 @@ class AllocatedMachines(LocalMachines):
     def remove(self, name: str) -> None:
         pass
 
-    def check(self, executors: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
+    def check(self, executors: Sequence[Executor]) -> tuple[str, ...]:
         lost = super().check(executors)
         hosts = frozenset(map(self.of, executors)) & frozenset(super().names())
         for name in hosts - self._hosts if self._settled else ():
@@ -156,13 +157,13 @@ class ForeignMachines:
     def remove(self, name: str) -> None:
         self._seen.pop(name, None)
 
-    def of(self, executor: Mapping[str, object]) -> str:
+    def of(self, executor: Executor) -> str:
         return _page(executor)
 
     def usage(self, name: str) -> Usage | None:
         return None
 
-    def check(self, executors: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
+    def check(self, executors: Sequence[Executor]) -> tuple[str, ...]:
         hosts = dict.fromkeys(self.of(executor) for executor in executors)
         self._seen = {name: None for name in (*self._seen, *hosts) if name in hosts}
         return ()
@@ -171,6 +172,6 @@ class ForeignMachines:
         return False
 
 
-def _page(executor: Mapping[str, object]) -> str:
+def _page(executor: Executor) -> str:
     """The Worker's address, from the page on which it shows the executor's log."""
-    return urlsplit(str(executor.get("page") or "")).netloc or str(executor.get("host"))
+    return urlsplit(executor.page or "").netloc or executor.host

@@ -29,7 +29,7 @@ def main(path: str) -> int:
         return _run(spec)
     except KeyboardInterrupt:
         return 130
-    except Exception as error:  # Spark itself does not start
+    except Exception as error:  # Spark itself failed to start
         return _leave(spec, error)
     finally:
         remove_folder(spec.scratch, spec.token)
@@ -42,7 +42,7 @@ def _run(spec: Spec) -> int:
     try:
         session = Session(spec)
     except Exception as error:  # a setting, a port or a Master that is not there
-        raise UserError(f"Spark does not start: {plain(error)}") from None
+        raise UserError(f"Spark failed to start: {plain(error)}") from None
     finally:
         tempfile.tempdir = None  # the script's are its own
     runner = runner_module.current = Runner(session, spec)

@@ -10,6 +10,7 @@ from rheostat.engines.spark.driver import stages
 from rheostat.engines.spark.driver.boundary import stop_between_batches
 from rheostat.engines.spark.driver.session import Session
 from rheostat.engines.spark.driver.supervisor import describe, read_stages
+from rheostat.engines.spark.protocol import QueryStatus
 
 
 class Script:
@@ -19,7 +20,7 @@ class Script:
         self._session, self._note = session, note
         self._query: StreamingQuery | None = None
         self._stages: tuple[str, list[stages.Stage]] | None = None
-        self._told_of_others = False
+        self._others_noted = False
 
     def find_query(self) -> StreamingQuery | None:
         """The first query that it started and that still runs, or the one that ran last."""
@@ -28,11 +29,11 @@ class Script:
             self._query = active[0] if active else self._query
         return self._query
 
-    def describe(self) -> list[dict[str, Any]]:
+    def describe(self) -> tuple[QueryStatus, ...]:
         """The query for a controller."""
         query = self.find_query()
-        self._tell_of_others(query)
-        return [] if query is None else [describe("", query, self._read_stages(), ())]
+        self._note_others(query)
+        return () if query is None else (describe("", query, self._read_stages()),)
 
     def set_parallelism(self, targets: Mapping[str, int]) -> None:
         """Change its own shuffles from the next batch on."""
@@ -62,11 +63,11 @@ class Script:
         queries: list[Any] = self._session.spark.streams.active
         return sorted(queries, key=lambda q: int(q._jsq.streamingQuery().queryExecutionThread().getId()))
 
-    def _tell_of_others(self, query: StreamingQuery | None) -> None:
-        """Only one query is scaled: say so once where there are more."""
-        others = 0 if self._told_of_others or query is None else len(self._active()) - 1
+    def _note_others(self, query: StreamingQuery | None) -> None:
+        """Only one query is scaled: say so once if there are more."""
+        others = 0 if self._others_noted or query is None else len(self._active()) - 1
         if query is not None and others > 0:
-            self._told_of_others = True
+            self._others_noted = True
             name = query.name or f"the first, {query.id}"
             self._note(
                 "query", f"the script runs {others + 1} queries: {name} is scaled, others stay as they are"

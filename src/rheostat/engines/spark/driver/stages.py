@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from rheostat.engines.spark.protocol import QueryStage
+
 # What a stage is called when its operator has no name: the first of these found in it.
 _NAMES = {
     "SymmetricHashJoin": "join",
@@ -35,15 +37,10 @@ class Stage:
     shuffle: int | None  # the rank of the script's own shuffle that begins it, if one does
     tasks: int | None  # as planned; None: as its source pleases, 0: its source had nothing in that batch
 
-    def as_json(self) -> dict[str, Any]:
+    @property
+    def described(self) -> QueryStage:
         """The part that a controller needs."""
-        return {
-            "operator": self.operator,
-            "parents": list(self.parents),
-            "stateful": self.stateful,
-            "shuffle": self.shuffle,
-            "tasks": self.tasks,
-        }
+        return QueryStage(self.operator, self.parents, self.stateful, self.shuffle, self.tasks)
 
 
 def read(plan: Any) -> list[Stage]:
