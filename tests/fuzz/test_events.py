@@ -16,13 +16,8 @@ from rheostat.control.loop import Loop, Turn
 from rheostat.engines.spark.events import read_events
 from rheostat.engines.spark.observe.batches import Ledger
 from rheostat.engines.spark.observe.measures import Window, application, operators, stage_overhead
-from rheostat.engines.spark.protocol import (
-    PROTOCOL_VERSION,
-    Arrival,
-    ProtocolError,
-    TakeReport,
-    read_answer,
-)
+from rheostat.engines.spark.protocol import PROTOCOL_VERSION, Arrival, TakeReport
+from rheostat.engines.spark.wire import ProtocolError, read_answer
 from rheostat.journal.store import Journal
 from rheostat.model.configuration import Bounds, Configuration, NodeKind
 from rheostat.model.decision import Outcome, Plan, Status

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from rheostat.engines.spark import protocol
+from rheostat.engines.spark import protocol, wire
 from rheostat.engines.spark.connection import DriverLostError, DriverSilentError
 from rheostat.engines.spark.driver_process import DriverProcess
 from rheostat.engines.spark.engine import SparkEngine
@@ -321,8 +321,8 @@ class Driver:
         if self.hangs:
             self.world.sleep(timeout)
             raise DriverSilentError("the driver does not answer")
-        asked = protocol.read_request(protocol.write_request(request))
-        return protocol.read_answer(request, protocol.write_answer(self._answer(asked)))
+        asked = wire.read_request(wire.write_request(request))
+        return wire.read_answer(request, wire.write_answer(self._answer(asked)))
 
     def _answer(self, request: protocol.AnyRequest) -> Answer:
         match request:

@@ -11,7 +11,7 @@ from pathlib import Path
 from socketserver import StreamRequestHandler, ThreadingUnixStreamServer
 from threading import Thread
 
-from rheostat.engines.spark import identity, protocol
+from rheostat.engines.spark import identity, protocol, wire
 from rheostat.engines.spark.connection import DriverLostError
 from rheostat.engines.spark.driver_process import DriverProcess
 from rheostat.engines.spark.identity import Identity
@@ -22,7 +22,7 @@ LIMIT_SECONDS = 60.0
 DESCRIBED = protocol.Description(
     steps=(), trigger_seconds=5.0, begun=True, parallelism={}, state={}, reserved=0, queries=()
 )
-DONE = protocol.write_answer(protocol.Done())
+DONE = wire.write_answer(protocol.Done())
 
 
 def spec(folder: Path, socket: Path | str, token: str = "") -> Spec:
@@ -55,7 +55,7 @@ def answering(path: str, answer: Callable[[str], bytes]) -> Iterator[None]:
 
 @contextmanager
 def driver_process(
-    folder: Path, batch_seconds: float = 0.0, described: bytes = protocol.write_answer(DESCRIBED)
+    folder: Path, batch_seconds: float = 0.0, described: bytes = wire.write_answer(DESCRIBED)
 ) -> Iterator[DriverProcess]:
     """A process with a scratch folder of its own, as `DriverProcess.start` makes them, and its files."""
     token = identity.new_token()

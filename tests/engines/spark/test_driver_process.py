@@ -10,18 +10,9 @@ from threading import Event
 import pytest
 
 from rheostat.engines.spark.driver_process import DriverLostError, DriverProcess, EndedError
-from rheostat.engines.spark.protocol import (
-    Describe,
-    Done,
-    Ping,
-    Report,
-    Rescale,
-    Stop,
-    TakeReport,
-    failed,
-    write_answer,
-)
+from rheostat.engines.spark.protocol import Describe, Done, Ping, Report, Rescale, Stop, TakeReport
 from rheostat.engines.spark.spec import FAILURE
+from rheostat.engines.spark.wire import failed, write_answer
 from rheostat.model.errors import RheostatError, UserError
 
 from .scripted import DESCRIBED, DONE, answering, spec

@@ -14,8 +14,9 @@ import pytest
 from rheostat.engines.spark import identity
 from rheostat.engines.spark.driver_process import DriverProcess
 from rheostat.engines.spark.identity import Identity
-from rheostat.engines.spark.protocol import Describe, OtherVersionError
+from rheostat.engines.spark.protocol import Describe
 from rheostat.engines.spark.spec import LOG, PID, SPEC
+from rheostat.engines.spark.wire import OtherVersionError
 
 from .scripted import DESCRIBED, driver_process, spec
 

@@ -17,19 +17,9 @@ from rheostat.engines.spark.connection import Connection, DriverLostError, Drive
 from rheostat.engines.spark.ending import end_in_order
 from rheostat.engines.spark.identity import Identity
 from rheostat.engines.spark.limits import LIMITS, Limits
-from rheostat.engines.spark.protocol import (
-    ANSWER_SECONDS,
-    A,
-    Describe,
-    OtherVersionError,
-    Ping,
-    ProtocolError,
-    Request,
-    Stop,
-    read_answer,
-    write_request,
-)
+from rheostat.engines.spark.protocol import ANSWER_SECONDS, A, Describe, Ping, Request, Stop
 from rheostat.engines.spark.spec import FAILURE, LOG, PID, SPEC, Spec
+from rheostat.engines.spark.wire import OtherVersionError, ProtocolError, read_answer, write_request
 from rheostat.model.errors import RheostatError, UserError
 from rheostat.model.secrets import hide, secret_values, without_secrets
 from rheostat.services import cleanup_process
@@ -104,8 +94,8 @@ class DriverProcess:
     def attach(cls, folder: Path) -> "DriverProcess | None":
         """Find the driver that an earlier controller left running; clean up after one that hangs or died.
 
-        Nothing in the folder is trusted: what is not proven to belong to this run is left alone. So is a driver
-        of another version of Rheostat, which still runs the application.
+        Nothing in the folder is trusted: what is not proven to belong to this run is left alone. So is a
+        driver of another version of Rheostat, which still runs the application.
         """
         try:
             spec, on_file = Spec.read(folder / SPEC), Identity.read(folder / PID)
@@ -203,7 +193,7 @@ class DriverProcess:
         return self._connection.wait(seconds)
 
     def is_silent(self, seconds: float) -> bool:
-        """Whether it answers nothing at all for `seconds`; one that refuses the connection is about to end."""
+        """Whether it answers nothing for `seconds`; one that refuses the connection is about to end."""
         connection = Connection(self.spec.socket, self.pid)
         try:
             connection.ask(write_request(Ping()), seconds)
@@ -247,19 +237,19 @@ class DriverProcess:
         )
 
     def hang_up(self) -> None:
-        """Close the connection; the next request opens another. Whoever waits for an answer gets an error."""
+        """Close the connection: whoever waits gets an error, and the next request opens a new one."""
         self._connection.hang_up()
 
 
 def _other_version(pid: int, error: OtherVersionError) -> OtherVersionError:
     return OtherVersionError(
-        f"the application's driver, process {pid}, was started by another version of Rheostat ({error}): resume "
-        f"with that version, or stop the application with `kill {pid}` and resume again"
+        f"the application's driver, process {pid}, was started by another version of Rheostat ({error}): "
+        f"resume with that version, or stop the application with `kill {pid}` and resume again"
     )
 
 
 def _environment(spec: Spec) -> dict[str, str]:
-    """The driver's environment: its scratch files lie beside its socket, so they go with it however it ends."""
+    """The driver's environment: scratch files lie beside its socket and go with it, however it ends."""
     address, scratch = spec.spark_settings().get("spark.driver.bindAddress"), str(spec.scratch)
     unpacked = f'"-Djava.io.tmpdir={scratch}"'  # libraries, which a JVM that is killed leaves behind
     return {

@@ -20,7 +20,6 @@ from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Outcome, Plan, Status
 from rheostat.model.errors import RheostatError, UserError
 from rheostat.model.observation import Observation
-from rheostat.model.topology import Topology
 
 FIRST_STAGES_SECONDS = 120.0
 DRIVER_ATTEMPTS = 5
@@ -232,7 +231,7 @@ class SparkEngine:
         return replace(plan, current=before, target=replace(plan.target, parallelism=wanted))
 
     def _describe(self) -> Description:
-        """Wait until the driver can describe what it runs: a plain script's stages show after its first batch."""
+        """Wait until the driver can say what it runs: a plain script's stages show after its first batch."""
         for _ in range(int(FIRST_STAGES_SECONDS / LOOK_SECONDS)):
             try:
                 described = self.driver.ask(Describe())

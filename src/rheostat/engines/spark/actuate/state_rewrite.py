@@ -24,7 +24,7 @@ class StateRewrite:
     clock: Clock
 
     def run(self, request: Rescale) -> Rescaled:
-        """Ask for it and wait; nothing may be sent meanwhile, so the clock, which lets others poll, stands."""
+        """Ask for it and wait, without the clock, which lets others poll: one request can be open."""
         wanted, added = len(self.machines.names()), list[str]()
         answer = Future[Rescaled]()
         Thread(target=self._ask, args=(request, answer), name="rescale", daemon=True).start()

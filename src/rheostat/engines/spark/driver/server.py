@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from rheostat.engines.spark import protocol
+from rheostat.engines.spark import protocol, wire
 from rheostat.engines.spark.driver.error_text import plain
 from rheostat.engines.spark.driver.rescale import refusal, rescale
 from rheostat.engines.spark.driver.runner import Runner
@@ -119,9 +119,9 @@ class _Handler(socketserver.StreamRequestHandler):
 def answer(runner: Runner, line: bytes) -> bytes:
     """Carry out the request in a line; what fails is an answer too, as the application goes on."""
     try:
-        request = protocol.read_request(line)
-        return protocol.write_answer(HANDLERS[type(request)](runner, request))
+        request = wire.read_request(line)
+        return wire.write_answer(HANDLERS[type(request)](runner, request))
     except UserError as error:
-        return protocol.write_answer(protocol.failed(str(error), refused=True))
+        return wire.write_answer(wire.failed(str(error), refused=True))
     except Exception as error:  # the controller decides what to do about it
-        return protocol.write_answer(protocol.failed(f"{type(error).__name__}: {plain(error)}"))
+        return wire.write_answer(wire.failed(f"{type(error).__name__}: {plain(error)}"))

@@ -1,6 +1,5 @@
 """Turns Spark's events into batches. Pure: no Spark, no clock."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -176,7 +175,7 @@ class Ledger:
         started = moment(progress.timestamp) - self.began_at
         seconds = _milliseconds(progress) / 1000
         rows = _rows(progress)
-        input_rows = rows[self.source] if self.source in rows else progress.num_input_rows
+        input_rows = rows.get(self.source, progress.num_input_rows)
         if input_rows is None:
             raise AbsurdError("numInputRows makes no sense")
         if idle and input_rows:
@@ -231,7 +230,7 @@ def _stage(event: spark.StageEnded) -> StageRun:
 def _milliseconds(progress: Progress) -> float:
     """How long the batch took."""
     parts = progress.duration_ms
-    took = parts["triggerExecution"] if "triggerExecution" in parts else progress.batch_duration
+    took = parts.get("triggerExecution", progress.batch_duration)
     if took is None:
         raise AbsurdError("its duration makes no sense")
     return took
@@ -269,7 +268,7 @@ def _chain(runs: Mapping[int, StageRun]) -> list[int]:
 
 
 def _plus(first: StageRun | None, second: StageRun) -> StageRun:
-    """A stage that ran twice, because an executor was lost, cost both runs; its instances are the last run's."""
+    """A stage that ran again, as an executor was lost, cost both runs; its instances are the last run's."""
     if first is None:
         return second
     return StageRun(

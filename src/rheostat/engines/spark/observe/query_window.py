@@ -58,7 +58,7 @@ class Query:
             self.overheads += [overhead] if overhead is not None else []
 
     def begin_change(self) -> None:
-        """From now on batches run in neither the old nor the new size, until `close` says the change is over."""
+        """From now on batches run in neither the old nor the new size, until `close` ends the change."""
         self._changed = math.inf
 
     def close(self, changed: float | None = None) -> None:
