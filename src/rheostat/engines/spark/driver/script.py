@@ -23,7 +23,7 @@ class Script:
         self._others_noted = False
 
     def find_query(self) -> StreamingQuery | None:
-        """The first query that it started and that still runs, or the one that ran last."""
+        """The first query that the script started and that still runs, or the query that ran last."""
         if self._query is None or not self._query.isActive:
             active = self._active()
             self._query = active[0] if active else self._query
@@ -52,10 +52,10 @@ class Script:
             thread.join()
 
     def _read_stages(self) -> list[stages.Stage]:
-        """By a batch that had rows: an empty one does not tell how many tasks its source has."""
-        found = read_stages(self._query, self._stages)
-        if found is not None and all(stage.tasks != 0 for stage in found[1]):
-            self._stages = found
+        """As a batch with rows shows them: an empty batch does not show how many tasks its source has."""
+        latest = read_stages(self._query, self._stages)
+        if latest is not None and all(stage.tasks != 0 for stage in latest[1]):
+            self._stages = latest
         return self._stages[1] if self._stages else []
 
     def _active(self) -> list[StreamingQuery]:

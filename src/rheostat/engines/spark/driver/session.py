@@ -68,7 +68,7 @@ class Session:
         self._tasks.put(after, tasks)
 
     def set_keys(self, after: str, keys: Sequence[str]) -> None:
-        """Rows with equal keys shall meet in one task of what follows this observe()."""
+        """Send rows with equal keys to the same task of what follows this observe()."""
         names = self._gateway.new_array(self._jvm.java.lang.String, len(keys))
         for index, key in enumerate(keys):
             names[index] = key

@@ -27,7 +27,7 @@ PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 class Around(Protocol):
-    """What a query lives in."""
+    """The process around a query."""
 
     session: Session
 
@@ -174,14 +174,14 @@ def describe(
 
 
 def read_stages(
-    query: StreamingQuery | None, known: tuple[str, list[stages.Stage]] | None
+    query: StreamingQuery | None, last: tuple[str, list[stages.Stage]] | None
 ) -> tuple[str, list[stages.Stage]] | None:
     """The run and the stages of a query, once it has planned a batch."""
     if query is None:
         return None
     run = str(query.runId)
-    if known is not None and known[0] == run:
-        return known
+    if last is not None and last[0] == run:
+        return last
     jquery: Any = query
     execution = jquery._jsq.streamingQuery().lastExecution()
     return None if execution is None else (run, stages.read(execution.executedPlan()))
@@ -192,7 +192,7 @@ def _seconds(trigger: dict[str, str]) -> float:
 
 
 def _wait(query: StreamingQuery | None) -> str | None:
-    """Wait for a query's end; the reason in one line if it died."""
+    """Wait for a query's end; returns the reason in one line if it died."""
     if query is None:
         return None
     try:

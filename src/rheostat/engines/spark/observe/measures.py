@@ -1,4 +1,4 @@
-"""From batches to an observation: what a policy may know about a window. Pure: no Spark, no clock."""
+"""Turns batches into an observation: what a policy may know about a window. Pure: no Spark, no clock."""
 
 import math
 from collections import Counter
@@ -31,14 +31,14 @@ class Window:
     realtime: bool
     now: float
     start: float = 0.0
-    offered: tuple[tuple[float, float], ...] = ()  # when, and rows so far, where the source tells
+    offered: tuple[tuple[float, float], ...] = ()  # when, and rows so far, if the source tells
     latest: tuple[Batch, ...] = ()  # batches before it, too, by which rows are compared with that
     stale: bool = False  # no batch ended in it: these are the last that did
     busy: bool = False  # a batch runs
 
     @property
     def doubtful(self) -> bool:
-        """Whether a batch is missing, or one makes no sense: then nothing can be said of the window."""
+        """Whether a batch is missing or makes no sense: then nothing can be said about the window."""
         all_batches = (*filter(None, [self.before]), *self.batches)
         times = [-CLOCK_SECONDS, *(batch.started for batch in all_batches)]
         late = max((batch.finished for batch in all_batches), default=self.now) > self.now + CLOCK_SECONDS
@@ -49,7 +49,7 @@ class Window:
 
     @property
     def trusted(self) -> "Window":
-        """The same, or as if nothing had been heard."""
+        """The same window, or an empty one if it is doubtful."""
         return replace(self, before=None, batches=(), latest=()) if self.doubtful else self
 
     @property
@@ -58,12 +58,12 @@ class Window:
         return tuple(batch for batch in self.batches if not batch.idle)
 
     def offered_since(self, at: float) -> float | None:
-        """What the source was offered after this moment, by its own count; None: it has not told since."""
+        """What the source was offered after this moment, by its own count; None: no report since then."""
         return _counted(self.offered, at, self.now) if _at(self.offered, -1) >= at else None
 
     @property
     def quiet(self) -> bool:
-        """Whether there was nothing to do, and still is not as far as anybody tells."""
+        """Whether there was nothing to do, and still is not as far as we know."""
         if not self.batches or self.ran or self.busy:
             return False
         return not self.offered_since(self.batches[-1].started)
@@ -83,7 +83,7 @@ def operators(
     nodes: Mapping[str, str],
     kind: NodeKind,
 ) -> dict[str, OperatorMeasures]:
-    """Rows, CPU and skew of one query's operators; `nodes` tells on which node an executor runs."""
+    """Rows, CPU and skew of one query's operators; `nodes` maps each executor to its node."""
     measured, window = {}, window.trusted
     rows = {name: _rows_in(topology, window, stages, name) for name in names}
     for name in names:
@@ -91,7 +91,7 @@ def operators(
         linked = any(received(name) in batch.rows for batch in window.ran)
         first = linked or not topology.inputs[name]
         runs = _runs(window, stages, name)
-        rows_told = _rows_in(topology, _told(window, stages), stages, name)
+        rows_measured = _rows_in(topology, _complete(window, stages), stages, name)
         measured[name] = OperatorMeasures(
             # A batch that stands in may have run with another size.
             parallelism=runs[-1][0].tasks
@@ -102,11 +102,13 @@ def operators(
             emitted=_known(
                 {s.downstream: rows.get(s.downstream, _sent(window, s)) for s in topology.outputs[name]}
             ),
-            cpu_seconds=0.0 if window.quiet else _work(runs, rows_in, rows_told, lambda run: run.cpu_seconds),
+            cpu_seconds=0.0
+            if window.quiet
+            else _work(runs, rows_in, rows_measured, lambda run: run.cpu_seconds),
             # In Real-Time Mode a task runs as long as its batch: waiting and working look the same.
             busy_seconds=None
             if window.realtime
-            else _work(runs, rows_in, rows_told, lambda run: run.busy_seconds),
+            else _work(runs, rows_in, rows_measured, lambda run: run.busy_seconds),
             waiting=_waiting(window) if linked else None,
             arrivals=tuple(batch.input_rows for batch in (window.ran if window.stale else window.batches))
             if first
@@ -140,30 +142,30 @@ def application(source: str, window: Window, trigger_seconds: float | None) -> A
 def together(
     topology: Topology, query_of: Mapping[str, str], measured: Mapping[str, ApplicationMeasures]
 ) -> ApplicationMeasures:
-    """A graph of queries as one application: what waits anywhere waits, and lags add up along a path."""
+    """A graph of queries as one application: backlogs add up over all queries, lags along a path."""
     if len(measured) == 1:
         return next(iter(measured.values()))
     all_measured = list(measured.values())
     sources = [measured[query_of[name]] for name in topology.sources if query_of[name] in measured]
-    slowest = max(all_measured, key=lambda one: one.batch_seconds or 0.0)
-    unknown = not slowest.batch_seconds and any(one.batch_seconds is None for one in all_measured)
+    slowest = max(all_measured, key=lambda query: query.batch_seconds or 0.0)
+    unknown = not slowest.batch_seconds and any(query.batch_seconds is None for query in all_measured)
     return ApplicationMeasures(
-        load={name: load for one in sources for name, load in one.load.items() if name in topology.sources},
-        throughput=_total([one.throughput for one in sources]),
-        backlog=_total([one.backlog for one in all_measured]),
-        lag_seconds=_longest(topology, query_of, {name: one.lag_seconds for name, one in measured.items()}),
+        load={n: load for query in sources for n, load in query.load.items() if n in topology.sources},
+        throughput=_total([query.throughput for query in sources]),
+        backlog=_total([query.backlog for query in all_measured]),
+        lag_seconds=_longest(topology, query_of, {n: query.lag_seconds for n, query in measured.items()}),
         batch_seconds=None if unknown else slowest.batch_seconds,
         trigger_seconds=slowest.trigger_seconds,
-        state_bytes=_total([one.state_bytes for one in all_measured]),
-        state_rows=_total([one.state_rows for one in all_measured]),
+        state_bytes=_total([query.state_bytes for query in all_measured]),
+        state_rows=_total([query.state_rows for query in all_measured]),
         batch_parts=slowest.batch_parts,
-        batches=sum(one.batches or 0 for one in all_measured),
-        stale=any(one.stale for one in all_measured),
+        batches=sum(query.batches or 0 for query in all_measured),
+        stale=any(query.stale for query in all_measured),
     )
 
 
-def _total(found: Sequence[float | None]) -> float | None:
-    known = [one for one in found if one is not None]
+def _total(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
     return sum(known) if known else None
 
 
@@ -188,9 +190,9 @@ def _longest(
 
 
 def stage_overhead(batch: Batch, stages: int, slots: int) -> float | None:
-    """What a stage costs whatever its rows: a batch's time in which no task ran, shared by its stages.
+    """What a stage costs regardless of its rows: a batch's time in which no task ran, shared by its stages.
 
-    The slots are those that it ran on. A batch of other stages than the query's tells nothing.
+    `slots` are those that it ran on. A batch with other stages than the query's tells nothing.
     """
     if batch.idle or batch.doubt or not stages or len(batch.stages) != stages:
         return None
@@ -199,7 +201,7 @@ def stage_overhead(batch: Batch, stages: int, slots: int) -> float | None:
 
 
 def _batch_seconds(window: Window) -> float | None:
-    """How long a batch took; none was needed where nothing came."""
+    """How long a batch took; 0 if no rows came, so none was needed."""
     if window.quiet:
         return 0.0
     ran = window.ran
@@ -207,29 +209,29 @@ def _batch_seconds(window: Window) -> float | None:
 
 
 def lag(window: Window, load: float | None) -> float | None:
-    """How old the oldest row was when its batch was done, or is by now if none ends."""
-    known = (*filter(None, [window.before]), *window.batches)
-    if not known:
+    """How old the oldest row was when its batch was done, or is by now if no batch ends."""
+    batches = (*filter(None, [window.before]), *window.batches)
+    if not batches:
         return None
-    last, ran = known[-1], () if window.stale else window.ran
+    last, ran = batches[-1], () if window.stale else window.ran
     behind = last.backlog / load if last.backlog and load else 0.0
-    if window.realtime:  # rows are done as they come, but for those that wait at the source
+    if window.realtime:  # rows are done as they come, except those that wait at the source
         return behind if last.backlog is not None else None
     if not last.idle:
-        return _waited(known, last) + max(0.0, window.now - last.finished - last.seconds) + behind
+        return _waited(batches, last) + max(0.0, window.now - last.finished - last.seconds) + behind
     waits = window.busy and window.offered_since(last.started) != 0
     since = window.now - last.started if waits else 0.0
-    return max(since, *(_waited(known, batch) for batch in ran[-1:]), 0.0) + behind
+    return max(since, *(_waited(batches, batch) for batch in ran[-1:]), 0.0) + behind
 
 
-def _waited(known: Sequence[Batch], batch: Batch) -> float:
-    """How old its oldest row was when it was done: at the trigger before it, nothing of it was there."""
-    index = known.index(batch)
-    return batch.finished - known[max(0, index - 1)].started
+def _waited(batches: Sequence[Batch], batch: Batch) -> float:
+    """How old a batch's oldest row was when it was done: it came after the trigger before."""
+    index = batches.index(batch)
+    return batch.finished - batches[max(0, index - 1)].started
 
 
 def _backlog(window: Window, load: float | None) -> float | None:
-    """Rows that arrived and are not done: in the batch that runs, and what its sources hold beyond it."""
+    """Rows that arrived and are not done: in the running batch, and at the sources beyond it."""
     if not window.batches:
         return None
     last = window.batches[-1]
@@ -241,12 +243,12 @@ def _backlog(window: Window, load: float | None) -> float | None:
 def _load(window: Window) -> float | None:
     """Rows/s that arrived, processed yet or not: by the source's own count, else from trigger to trigger.
 
-    A source may count other things than rows; what it counts between two batches tells what one is worth.
+    A source may count other things than rows; what it counts between two batches shows how many rows each is.
     """
     since, until = max(window.start, _at(window.offered, 0)), min(window.now, _at(window.offered, -1))
-    known = [batch for batch in window.latest if batch.started >= _at(window.offered, 0)]
-    if until > since and len(known) > 1:
-        compared = replace(window, before=known[0], batches=tuple(known[1:]))
+    latest = [batch for batch in window.latest if batch.started >= _at(window.offered, 0)]
+    if until > since and len(latest) > 1:
+        compared = replace(window, before=latest[0], batches=tuple(latest[1:]))
         rows, counted = _arrived(compared), _counted(window.offered, *_span(compared))
         if rows and counted:
             return rows / counted * _counted(window.offered, since, until) / (until - since)
@@ -262,7 +264,7 @@ def _at(offered: Sequence[tuple[float, float]], index: int) -> float:
 
 
 def _span(window: Window) -> tuple[float, float]:
-    """The moments between which the rows of its batches arrived; the same twice where none tell."""
+    """The moments between which the rows of its batches arrived; 0 and 0 if there are too few batches."""
     first = window.before or (window.batches[0] if len(window.batches) > 1 else None)
     if first is None or not window.batches:
         return 0.0, 0.0
@@ -282,7 +284,7 @@ def _arrived(window: Window) -> float | None:
         return None
     first, last = window.before, window.batches[-1]
     rows = window.input_rows
-    if first is None:  # the first batch of all holds what came before anybody counted
+    if first is None:  # the very first batch holds what came before anything was counted
         first = window.batches[0]
         rows -= first.input_rows
     if first.backlog is not None and last.backlog is not None:
@@ -300,7 +302,7 @@ def _throughput(window: Window) -> float | None:
 
 
 def _rows_in(topology: Topology, window: Window, stages: Shares, name: str) -> float | None:
-    """Rows into an operator: out of the one before it, or, in a plain script, what its stage read."""
+    """Rows into an operator: out of the operator before it, or, in a plain script, what its stage read."""
     if not window.batches:
         return None
     if not window.ran:
@@ -318,10 +320,10 @@ def _rows_in(topology: Topology, window: Window, stages: Shares, name: str) -> f
 
 
 def _rows_out(window: Window, name: str) -> float | None:
-    """Rows that were counted under a name; None where a batch with rows does not tell."""
-    told = [batch.rows.get(name) for batch in window.ran if batch.input_rows or name in batch.rows]
-    known = [rows for rows in told if rows is not None]
-    return sum(known) if known and len(known) == len(told) else None
+    """Rows that were counted under a name; None if a batch with rows has no such count."""
+    counts = [batch.rows.get(name) for batch in window.ran if batch.input_rows or name in batch.rows]
+    known = [rows for rows in counts if rows is not None]
+    return sum(known) if known and len(known) == len(counts) else None
 
 
 def _sent(window: Window, stream: Stream) -> float | None:
@@ -338,28 +340,28 @@ def _known(rows: Mapping[str, float | None]) -> dict[str, float]:
     return {name: count for name, count in rows.items() if count is not None}
 
 
-def _told(window: Window, stages: Shares) -> Window:
-    """Without the batches of which fewer stages were heard than the plan has: whose they are is not known."""
+def _complete(window: Window, stages: Shares) -> Window:
+    """Without the batches that lack stages: of the others we cannot say to which operator they belong."""
     planned = max((index + 1 for indices in stages.values() for index in indices), default=0)
-    told = (batch for batch in window.batches if batch.idle or len(batch.stages) >= planned)
-    return replace(window, batches=tuple(told))
+    complete = (batch for batch in window.batches if batch.idle or len(batch.stages) >= planned)
+    return replace(window, batches=tuple(complete))
 
 
 def _runs(window: Window, stages: Shares, name: str) -> list[list[StageRun]]:
-    """Per batch the runs of an operator's stages."""
+    """The runs of an operator's stages, per batch."""
     if name not in stages:
         return []
-    return [[batch.stages[index] for index in stages[name]] for batch in _told(window, stages).ran]
+    return [[batch.stages[index] for index in stages[name]] for batch in _complete(window, stages).ran]
 
 
 def _work(
-    runs: list[list[StageRun]], rows: float | None, told: float | None, what: Callable[[StageRun], float]
+    runs: list[list[StageRun]], rows: float | None, measured: float | None, what: Callable[[StageRun], float]
 ) -> float | None:
-    """What all rows took, by the batches whose stages were told: rows without them took as much."""
-    if not runs or (rows and not told):
+    """What all rows took, by the rows of complete batches: the others took as much each."""
+    if not runs or (rows and not measured):
         return None
     work = sum(what(run) for batch in runs for run in batch)
-    return work * (rows / told) if rows and told else work
+    return work * (rows / measured) if rows and measured else work
 
 
 def _skew(runs: list[list[StageRun]], realtime: bool) -> float | None:
@@ -391,7 +393,7 @@ def hosted(
 ) -> Counter[tuple[str, str]] | None:
     """How many instances of each operator each node ran at once in the last batch: (node, operator).
 
-    None: no batch tells.
+    None: no batch shows it.
     """
     window = window.trusted
     if window.quiet:
