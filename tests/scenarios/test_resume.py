@@ -18,7 +18,7 @@ from rheostat.run.heartbeat import Heartbeat
 from rheostat.run.order import Order
 from tests.scripted.world import Clock, Driver, Nodes, World, live
 
-from .test_faults import STEPS, check_runs_as_told, strike_at
+from .test_faults import STEPS, check_runs_as_reported, strike_at
 
 
 class Killed(BaseException):
@@ -119,7 +119,7 @@ def test_a_controller_killed_at_any_step_is_resumed_and_finishes_the_change(
     again = controller(world, policy, resume=True)
     settle(again, after)
     live(again.engine, 30)
-    check_runs_as_told(again.engine, world, nodes_are_ours=owned)
+    check_runs_as_reported(again.engine, world, nodes_are_ours=owned)
     assert again.loop.memory["asked"] >= asked - 1 and again.loop.turns >= turns
     assert len(world.committed) > committed
     assert [event.kind for event in again.journal.events() if event.kind in ("started", "resumed")] == [

@@ -129,7 +129,7 @@ class World:
             if ready:
                 self._commit(ready)
             self.running = None
-            for executor in [one for one in self.executors.values() if one.leaving]:
+            for executor in [each for each in self.executors.values() if each.leaving]:
                 self._lose(executor, "decommissioned")
 
     def _commit(self, ready: Sequence[Executor]) -> None:
