@@ -14,8 +14,10 @@ from rheostat.analyze.execution import ExecutionModel, Pipelined, Staged
 from rheostat.control.guards import Guards
 from rheostat.control.loop import Loop, Turn
 from rheostat.engines.spark.events import read_events
+from rheostat.engines.spark.observe.application_measures import application, stage_overhead
+from rheostat.engines.spark.observe.batch_window import BatchWindow
 from rheostat.engines.spark.observe.batches import Ledger
-from rheostat.engines.spark.observe.measures import Window, application, operators, stage_overhead
+from rheostat.engines.spark.observe.operator_measures import operators
 from rheostat.engines.spark.protocol import PROTOCOL_VERSION, Arrival, TakeReport
 from rheostat.engines.spark.wire import ProtocolError, read_answer
 from rheostat.journal.store import Journal
@@ -87,7 +89,7 @@ class Replayed:
         ledger = Ledger(60.0, "in", self.realtime)
         ledger.count_arrivals(self.arrived)
         batches, reported = ledger.read(read_events(self.events))
-        window = Window(None, tuple(batches), self.realtime, 12.0)
+        window = BatchWindow(None, tuple(batches), self.realtime, 12.0)
         overheads = [stage_overhead(batch, 3, 4) for batch in batches]
         self._overhead = next((seen for seen in overheads if seen is not None), 0.1)
         measured = operators(

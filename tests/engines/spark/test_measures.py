@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from rheostat.engines.spark.events import read_events
+from rheostat.engines.spark.observe.application_measures import application, stage_overhead, together
+from rheostat.engines.spark.observe.batch_window import BatchWindow
 from rheostat.engines.spark.observe.batches import Batch, Ledger, StageRun
-from rheostat.engines.spark.observe.measures import Window, application, operators, stage_overhead, together
+from rheostat.engines.spark.observe.operator_measures import operators
 from rheostat.engines.spark.observe.query_window import Query
 from rheostat.engines.spark.protocol import QueryStage
 from rheostat.model.configuration import NodeKind
@@ -134,8 +136,10 @@ def batch(number: int, started: float, count: float, **more: Any) -> Batch:
     return Batch(number, started, **{**values, **more})
 
 
-def window(*batches: Batch, before: Batch | None = None, realtime: bool = False, now: float = 10.0) -> Window:
-    return Window(before, batches, realtime, now)
+def window(
+    *batches: Batch, before: Batch | None = None, realtime: bool = False, now: float = 10.0
+) -> BatchWindow:
+    return BatchWindow(before, batches, realtime, now)
 
 
 def test_load_is_what_arrived_between_two_triggers_and_throughput_what_was_done() -> None:
@@ -156,7 +160,7 @@ def test_rows_that_stay_at_the_source_count_as_load() -> None:
 def test_load_is_as_fresh_as_the_sources_own_count() -> None:
     batches = (batch(0, 0, 0), batch(1, 4, 20), batch(2, 8, 20))  # a row is worth two of what it counts
     offered = ((0.0, 0.0), (8.0, 80.0), (10.0, 180.0), (12.0, 280.0))
-    result = Window(batches[-2], batches[-1:], False, 12.0, 10.0, offered, batches)
+    result = BatchWindow(batches[-2], batches[-1:], False, 12.0, 10.0, offered, batches)
     assert application("in", result, 4.0).load == {"in": 25.0}  # 50 a second since 10 s, by half
     assert application("in", replace(result, offered=offered[:2]), 4.0).load == {"in": 5.0}  # nothing newer
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from rheostat.engines.spark.observe.application_measures import application, together
 from rheostat.engines.spark.observe.batches import Ledger
-from rheostat.engines.spark.observe.measures import application, operators, together
+from rheostat.engines.spark.observe.operator_measures import operators
 from rheostat.engines.spark.observe.query_window import Query
 from rheostat.model.observation import ApplicationMeasures
 from rheostat.model.topology import Operator, Stream, Topology

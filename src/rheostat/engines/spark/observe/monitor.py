@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from rheostat.engines.spark.machines import Machines
-from rheostat.engines.spark.observe import measures
+from rheostat.engines.spark.observe import application_measures, operator_measures
+from rheostat.engines.spark.observe.batch_window import BatchWindow
 from rheostat.engines.spark.observe.batches import Batch, Ledger
 from rheostat.engines.spark.observe.meter import Meter
 from rheostat.engines.spark.observe.query_window import Query
@@ -134,7 +135,7 @@ class Monitor:
         for name, query in self.queries.items():
             # What reached others will reach this query, and cost what it did before.
             coming = windows[name].quiet and not silent
-            operators |= measures.operators(
+            operators |= operator_measures.operators(
                 topology,
                 query.operators,
                 query.standing_in(windows[name]) if coming else windows[name],
@@ -162,27 +163,27 @@ class Monitor:
             recent = [batch for batch in self.recent if batch.query == name][-4:]
             before = recent[0] if len(recent) > 1 else None
             last = tuple(recent[1:] if before else recent)
-            windows[name] = measures.Window(before, last, self._realtime, now, busy=query.busy)
+            windows[name] = BatchWindow(before, last, self._realtime, now, busy=query.busy)
         return self._application(topology, None, windows)
 
     def _application(
-        self, topology: Topology, trigger_seconds: float | None, windows: Mapping[str, measures.Window]
+        self, topology: Topology, trigger_seconds: float | None, windows: Mapping[str, BatchWindow]
     ) -> ApplicationMeasures:
         query_of = {name: query.name for query in self.queries.values() for name in query.operators}
         measured = {
-            name: measures.application(self.queries[name].operators[0], window, trigger_seconds)
+            name: application_measures.application(self.queries[name].operators[0], window, trigger_seconds)
             for name, window in windows.items()
         }
-        return measures.together(topology, query_of, measured)
+        return application_measures.together(topology, query_of, measured)
 
     def _placed(
-        self, windows: Mapping[str, measures.Window], nodes: Mapping[str, str]
+        self, windows: Mapping[str, BatchWindow], nodes: Mapping[str, str]
     ) -> Mapping[tuple[str, str], int] | None:
         """How many instances of an operator a node ran at once: (node, operator); None: not known."""
         placed: Counter[tuple[str, str]] = Counter()
         for name, query in self.queries.items():
             slots = self._machines.kind.slots
-            hosted = measures.hosted(query.operators, windows[name], query.shares(), nodes, slots)
+            hosted = operator_measures.hosted(query.operators, windows[name], query.shares(), nodes, slots)
             if hosted is None:
                 return None
             placed += hosted

@@ -5,7 +5,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rheostat.engines.spark.observe import measures
+from rheostat.engines.spark.observe.application_measures import stage_overhead
+from rheostat.engines.spark.observe.batch_window import BatchWindow
 from rheostat.engines.spark.observe.batches import Batch, Ledger
 from rheostat.engines.spark.protocol import QueryStage, QueryStatus
 from rheostat.engines.spark.query_graph import operator_of
@@ -54,7 +55,7 @@ class Query:
             if not batch.idle:
                 self._judged = (self.batches[-1] if self.batches else self.before, batch)
             self.batches.append(batch)
-            overhead = measures.stage_overhead(batch, len(self.stages), slots)
+            overhead = stage_overhead(batch, len(self.stages), slots)
             self.overheads += [overhead] if overhead is not None else []
 
     def begin_change(self) -> None:
@@ -74,19 +75,19 @@ class Query:
         self.batches, self.before, self._cold = [], None, COLD_BATCHES
         self._latest, self._judged, self.busy = (), None, False
 
-    def window(self, realtime: bool, start: float, now: float) -> measures.Window:
+    def window(self, realtime: bool, start: float, now: float) -> BatchWindow:
         """The open window as a value.
 
         While a long micro-batch runs, the cost of the last batch is the best that is known, and the load may
         have grown meanwhile. A batch that ran across a change tells nothing.
         """
         offered = tuple(self.ledger.arrivals)
-        window = measures.Window(
+        window = BatchWindow(
             self.before, tuple(self.batches), realtime, now, start, offered, self._latest, busy=self.busy
         )
         return window if window.ran or window.quiet or not offered else self.standing_in(window)
 
-    def standing_in(self, window: measures.Window) -> measures.Window:
+    def standing_in(self, window: BatchWindow) -> BatchWindow:
         """The window with the last batch that showed what a row costs, where there is one."""
         if window.realtime or self._judged is None:
             return window
