@@ -54,10 +54,10 @@ class Steps:
 
 
 def main() -> None:
-    """Run the command line, with every step of a change told and the guard against rewriting state off."""
-    told = partial(Actuator, before_step=Steps(Path(sys.argv[1])))
+    """Run the command line with a hook at every step of a change, and no guard against rewriting state."""
+    stepping = partial(Actuator, before_step=Steps(Path(sys.argv[1])))
     with (
-        patch("rheostat.engines.spark.engine.Actuator", told),
+        patch("rheostat.engines.spark.engine.Actuator", stepping),
         patch("rheostat.run.order.RESCALE_ABOVE", 0.0),
     ):
         run(sys.argv[2:])

@@ -14,8 +14,13 @@ from rheostat.analyze.execution import ExecutionModel, Pipelined, Staged
 from rheostat.control.guards import Guards
 from rheostat.control.loop import Loop
 from rheostat.control.turn import Turn
+from rheostat.engines.spark.events import read_events
+from rheostat.engines.spark.observe.application_measures import application, stage_overhead
+from rheostat.engines.spark.observe.batch_window import BatchWindow
 from rheostat.engines.spark.observe.batches import Ledger
-from rheostat.engines.spark.observe.measures import Window, application, operators, stage_overhead
+from rheostat.engines.spark.observe.operator_measures import operators
+from rheostat.engines.spark.protocol import PROTOCOL_VERSION, Arrival, TakeReport
+from rheostat.engines.spark.wire import ProtocolError, read_answer
 from rheostat.journal.store import Journal
 from rheostat.model.configuration import Bounds, Configuration, NodeKind
 from rheostat.model.decision import Outcome, Plan, Status
@@ -73,7 +78,7 @@ class Replayed:
     topology: Topology = CHAIN
     kinds: tuple[NodeKind, ...] = (KIND,)
     configuration: Configuration = CURRENT
-    arrived: tuple[Any, ...] = ()
+    arrived: tuple[Arrival, ...] = ()
 
     @property
     def model(self) -> ExecutionModel:
@@ -84,8 +89,8 @@ class Replayed:
     def observe(self) -> Observation:
         ledger = Ledger(60.0, "in", self.realtime)
         ledger.count_arrivals(self.arrived)
-        batches, told = ledger.read(self.events)
-        window = Window(None, tuple(batches), self.realtime, 12.0)
+        batches, reported = ledger.read(read_events(self.events))
+        window = BatchWindow(None, tuple(batches), self.realtime, 12.0)
         overheads = [stage_overhead(batch, 3, 4) for batch in batches]
         self._overhead = next((seen for seen in overheads if seen is not None), 0.1)
         measured = operators(
@@ -98,11 +103,23 @@ class Replayed:
             {"n1": KIND, "n2": KIND},
         )
         nodes = tuple(NodeMeasures(name, KIND.slots, KIND.cores, cpu=0.5) for name in ("n1", "n2", "n3"))
-        return Observation(0.0, 12.0, measured, nodes, application("in", window, 2.0), tuple(told))
+        return Observation(0.0, 12.0, measured, nodes, application("in", window, 2.0), tuple(reported))
 
     def apply(self, plan: Plan) -> Outcome:
         status = Status.APPLIED if plan.changes else Status.UNCHANGED
         return Outcome(status, plan.target, plan.decided_at, plan.decided_at, plan.reason)
+
+
+def arrivals(samples: list[Any]) -> tuple[Arrival, ...]:
+    """What the protocol lets through of arrivals that a driver sends."""
+    query = {"name": "in", "id": "q", "run": "r", "busy": False, "stages": [], "arrived": samples}
+    report = {"kind": "report", "events": [], "executors": [], "queries": [query]}
+    line = json.dumps({"version": PROTOCOL_VERSION, "answer": report}).encode()
+    try:
+        return read_answer(TakeReport(), line).queries[0].arrived
+    except ProtocolError as error:
+        assert "\n" not in str(error)
+        return ()
 
 
 def turn(policy: str, engine: Replayed) -> Turn:
@@ -173,7 +190,7 @@ def test_absurd_events_never_lead_another_way_than_sound_ones(
     arrived=st.lists(st.sampled_from(VALUES) | st.lists(st.sampled_from(VALUES), max_size=3), max_size=4),
 )
 def test_whatever_is_heard_is_no_reason_to_act(events: list[Any], arrived: list[Any]) -> None:
-    done = turn("ds2", Replayed(events, True, arrived=tuple(arrived)))
+    done = turn("ds2", Replayed(events, True, arrived=arrivals(arrived)))
     assert not done.plan.changes
     assert all(math.isfinite(n) for n in numbers(done.observation))
     json.dumps([event.text for event in done.observation.events]).encode()

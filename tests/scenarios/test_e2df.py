@@ -18,7 +18,7 @@ def test_nodes_that_host_instances_are_not_ended(tmp_path: Path) -> None:
     assert world.deaths == []
 
 
-def test_a_node_that_came_and_hosts_nothing_is_returned(tmp_path: Path) -> None:
+def test_a_new_node_that_hosts_nothing_is_removed(tmp_path: Path) -> None:
     world = World(tmp_path, mode="realtime", task_cpu_seconds=0.15)
     engine = application(world, nodes=8, key=4)  # six instances on four of the nodes
     loop = Loop(engine, engine.clock, E2df(period_seconds=5), Bounds(1, 8))

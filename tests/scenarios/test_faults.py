@@ -56,14 +56,14 @@ def strike_at(engine: SparkEngine, step: str, blow: Callable[[], None]) -> list[
     return reached
 
 
-def check_runs_as_told(engine: SparkEngine, world: World, nodes_are_ours: bool = True) -> None:
+def check_runs_as_reported(engine: SparkEngine, world: World, nodes_are_ours: bool = True) -> None:
     """What the engine says is what there is, and batches go on."""
-    told, batches = engine.configuration, len(world.committed)
+    reported, batches = engine.configuration, len(world.committed)
     live(engine, 5)
-    assert engine.configuration == told
-    assert len(names(engine)) == told.nodes
-    assert len(world.ready()) == world.wanted == told.executors
-    assert world.parallelism == told.parallelism
+    assert engine.configuration == reported
+    assert len(names(engine)) == reported.nodes
+    assert len(world.ready()) == world.wanted == reported.executors
+    assert world.parallelism == reported.parallelism
     assert len(world.committed) > batches + 2
     if nodes_are_ours:
         assert world.alive() == list(names(engine))
@@ -101,7 +101,7 @@ SETTINGS = {
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 @pytest.mark.parametrize(("mode", "kind", "step", "fault"), CASES)
-def test_after_a_fault_at_any_step_the_application_is_what_was_decided_and_can_be_changed_again(
+def test_after_a_fault_at_any_step_the_application_is_as_planned_and_can_be_changed_again(
     mode: str, kind: str, step: str, fault: str, setting: Setting, tmp_path: Path
 ) -> None:
     world = World(tmp_path, mode=mode, kind=setting.kind, owned=setting.owned)
@@ -123,18 +123,18 @@ def test_after_a_fault_at_any_step_the_application_is_what_was_decided_and_can_b
         back = outcome.configuration.parallelism == had.parallelism
         assert "rolled back" not in outcome.reason or back
     live(engine, 240)
-    check_runs_as_told(engine, world, setting.owned)
+    check_runs_as_reported(engine, world, setting.owned)
 
     again = engine.apply(change(engine, nodes=after, **wished))
     assert again.status in (Status.APPLIED, Status.UNCHANGED), again.reason
-    check_runs_as_told(engine, world, setting.owned)
+    check_runs_as_reported(engine, world, setting.owned)
     assert engine.configuration.nodes == after
     assert engine.configuration.parallelism == {**outcome.configuration.parallelism, **wished}
     if fault not in ("executor", "node"):  # a lost executor takes a query in Real-Time Mode with it
         assert world.deaths == []
 
 
-def test_a_fault_that_stops_a_change_says_what_was_taken_back(tmp_path: Path) -> None:
+def test_a_fault_that_stops_a_change_says_what_was_rolled_back(tmp_path: Path) -> None:
     world = World(tmp_path)
     engine = application(world)
     strike_at(engine, "executors", world.kill_node)
@@ -143,7 +143,7 @@ def test_a_fault_that_stops_a_change_says_what_was_taken_back(tmp_path: Path) ->
     assert outcome.reason == "a node ended by itself before its executors were registered; rolled back"
 
 
-def test_a_roll_back_that_could_not_be_done_is_not_told_as_done(tmp_path: Path) -> None:
+def test_a_roll_back_that_failed_is_not_reported_as_done(tmp_path: Path) -> None:
     world = World(tmp_path)
     engine = application(world)
     strike_at(engine, "parallelism", world.kill_driver)
@@ -152,7 +152,7 @@ def test_a_roll_back_that_could_not_be_done_is_not_told_as_done(tmp_path: Path) 
     assert "rolled back" not in outcome.reason
 
 
-def test_a_node_that_was_to_stay_and_ends_before_another_leaves_is_stayed_for(tmp_path: Path) -> None:
+def test_if_a_node_that_was_to_stay_ends_another_stays_instead(tmp_path: Path) -> None:
     world = World(tmp_path)
     engine = application(world, nodes=2, key=4)
     strike_at(engine, "release", lambda: world.kill_node(0))
@@ -161,7 +161,7 @@ def test_a_node_that_was_to_stay_and_ends_before_another_leaves_is_stayed_for(tm
     assert "remove n2" not in world.asked
 
 
-def test_a_scale_in_that_fails_half_way_tells_the_parallelism_that_runs(tmp_path: Path) -> None:
+def test_a_scale_in_that_fails_half_way_reports_the_parallelism_that_runs(tmp_path: Path) -> None:
     world = World(tmp_path, mode="realtime")
     engine = application(world, nodes=2, key=4)
 
@@ -174,7 +174,7 @@ def test_a_scale_in_that_fails_half_way_tells_the_parallelism_that_runs(tmp_path
     assert outcome.configuration.parallelism["key"] == world.parallelism["key"] == 2
 
 
-def test_state_that_a_driver_rewrote_before_it_died_is_told(tmp_path: Path) -> None:
+def test_state_that_a_driver_rewrote_before_it_died_is_reported(tmp_path: Path) -> None:
     world = World(tmp_path)
     engine = application(world, nodes=2, key=4)
 
@@ -186,5 +186,5 @@ def test_state_that_a_driver_rewrote_before_it_died_is_told(tmp_path: Path) -> N
     engine.apply(change(engine, total=3))
     world.on_rescale = lambda: None
     live(engine, 100)
-    check_runs_as_told(engine, world)
+    check_runs_as_reported(engine, world)
     assert engine.configuration.parallelism["total"] == 3

@@ -23,7 +23,7 @@ from rheostat.run.order import Order
 from rheostat.run.site import start_nodes
 from tests.scripted.world import MASTER, Clock, Driver, Nodes, World, live
 
-from .test_faults import STEPS, check_runs_as_told, strike_at
+from .test_faults import STEPS, check_runs_as_reported, strike_at
 
 
 class Killed(BaseException):
@@ -124,8 +124,8 @@ def test_a_controller_killed_at_any_step_is_resumed_and_finishes_the_change(
     check_decision_was_reconciled(again, decision)
     settle(again, after)
     live(again.engine, 30)
-    check_runs_as_told(again.engine, world, nodes_are_ours=owned)
-    assert again.loop.memory["asked"] >= asked and again.loop.turns >= turns
+    check_runs_as_reported(again.engine, world, nodes_are_ours=owned)
+    assert again.loop.memory["asked"] >= asked - 1 and again.loop.turns >= turns
     assert len(world.committed) > committed
     assert [event.kind for event in again.journal.events() if event.kind in ("started", "resumed")] == [
         "started", "resumed",

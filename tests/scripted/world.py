@@ -1,20 +1,23 @@
 """A scripted cluster and Spark application in virtual time, for the order of steps and for faults.
 
 `World` holds the truth: nodes, executors, one query whose batches follow each other. `Clock`, `Nodes` and
-`Driver` are its faces: the controller's clock, its nodes and its driver process. A test hurts the world
-and looks at what the real engine, actuator and healer do about it. Nothing sleeps, so a minute takes
-milliseconds. Whatever the controller asks for is in `World.asked`, in order.
+`Driver` are its faces: the controller's clock, its nodes and its driver process, which speaks the real
+protocol. A test damages the world and checks what the real engine, actuator and healer do about it. Nothing
+sleeps, so a minute takes milliseconds. Everything the controller asks for is in `World.asked`, in order.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
+from rheostat.engines.spark import protocol, wire
 from rheostat.engines.spark.connection import DriverLostError, DriverSilentError
 from rheostat.engines.spark.driver_process import DriverProcess
 from rheostat.engines.spark.engine import SparkEngine
+from rheostat.engines.spark.events import read_events
+from rheostat.engines.spark.protocol import ANSWER_SECONDS, A, Answer, Request
 from rheostat.engines.spark.spec import Spec
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Plan
@@ -130,7 +133,7 @@ class World:
             if ready:
                 self._commit(ready)
             self.running = None
-            for executor in [one for one in self.executors.values() if one.leaving]:
+            for executor in [each for each in self.executors.values() if each.leaving]:
                 self._lose(executor, "decommissioned")
 
     def _commit(self, ready: Sequence[Executor]) -> None:
@@ -302,7 +305,7 @@ class Nodes:
 class Driver:
     """The world's driver process as the controller sees it."""
 
-    process, pid, has_left_word = None, 0, False
+    process, pid, has_left_reason = None, 0, False
 
     def __init__(self, world: World, spec: Spec) -> None:
         self.world, self.spec = world, spec
@@ -329,77 +332,93 @@ class Driver:
     def hang_up(self) -> None:
         pass
 
-    def ask(self, what: str, timeout: float = 60.0, **about: Any) -> Any:
+    def ask(self, request: Request[A], timeout: float = ANSWER_SECONDS) -> A:
         if not self.alive:
             raise DriverLostError("the driver is gone")
         if self.hangs:
             self.world.sleep(timeout)
             raise DriverSilentError("the driver does not answer")
-        return getattr(self, f"_{what}")(**about)
+        asked = wire.read_request(wire.write_request(request))
+        return wire.read_answer(request, wire.write_answer(self._answer(asked)))
 
-    def _describe(self) -> dict[str, Any]:
-        steps = [
-            {"name": name, "inputs": [CHAIN[n - 1]] * (n > 0), "query": "in", "stateful": name == "total",
-             "min_parallelism": 1, "max_parallelism": 1 if name == "in" else 16}
-            for n, name in enumerate(CHAIN)
-        ]  # fmt: skip
+    def _answer(self, request: protocol.AnyRequest) -> Answer:
+        match request:
+            case protocol.Describe():
+                return self._describe()
+            case protocol.TakeReport():
+                return self._report()
+            case protocol.CheckRescale():
+                return protocol.Refusal("Spark cannot rewrite it" if self.world.mode == "realtime" else None)
+            case protocol.Rescale():
+                return self._rescale(request)
+            case _:
+                self._change(request)
+                return protocol.Done()
+
+    def _describe(self) -> protocol.Description:
         world = self.world
-        state = {"total": world.state} if world.committed else {}
-        return {
-            "application": "app-1", "mode": world.mode, "steps": steps,
-            "trigger_seconds": world.batch_seconds,
-            "begun": world.begun, "parallelism": dict(world.parallelism), "state": state, "reserved": 0,
-            "queries": [self._query()],
-        }  # fmt: skip
+        steps = tuple(
+            protocol.Step(
+                name,
+                inputs=CHAIN[max(0, n - 1) : n],
+                query="in",
+                stateful=name == "total",
+                min_parallelism=1,
+                max_parallelism=1 if name == "in" else 16,
+            )
+            for n, name in enumerate(CHAIN)
+        )
+        return protocol.Description(
+            steps,
+            trigger_seconds=world.batch_seconds,
+            begun=world.begun,
+            parallelism=dict(world.parallelism),
+            state={"total": world.state} if world.committed else {},
+            reserved=0,
+            queries=(self._query(),),
+        )
 
-    def _query(self) -> dict[str, Any]:
-        stages = [{"operator": name, "tasks": self.world.parallelism.get(name)} for name in CHAIN]
+    def _query(self) -> protocol.QueryStatus:
+        tasks = self.world.parallelism
+        stages = tuple(protocol.QueryStage(name, tasks=tasks.get(name)) for name in CHAIN)
         busy = self.world.running is not None
-        return {"name": "in", "id": "q", "run": f"r{len(self.world.deaths)}", "busy": busy, "stages": stages,
-                "arrived": []}  # fmt: skip
+        return protocol.QueryStatus("in", "q", f"r{len(self.world.deaths)}", busy, stages)
 
-    def _begin(self, parallelism: Mapping[str, int]) -> None:
-        self.world.asked.append("begin")
-        self.world.parallelism = {**parallelism, "total": self.world.state}
-        self.world.begun = True
-
-    def _report(self) -> dict[str, Any]:
+    def _report(self) -> protocol.Report:
         events, self.world.events = self.world.events, []
         slots = self.world.kind.slots // self.world.kind.executors
-        there = [
-            {"id": e.id, "host": e.node, "slots": slots, "ready": e.ready_at <= self.world.now}
+        executors = tuple(
+            protocol.Executor(e.id, e.node, slots, ready=e.ready_at <= self.world.now)
             for e in self.world.executors.values()
-        ]
-        return {
-            "events": events,
-            "executors": there,
-            "queries": [self._query()],
-            "now": self.world.now * 1000,
-        }
+        )
+        return protocol.Report(read_events(events), executors, (self._query(),))
 
-    def _executors(self, total: int) -> None:
-        self.world.asked.append(f"executors {total}")
-        self.world.wanted = total
+    def _change(self, request: protocol.AnyRequest) -> None:
+        world = self.world
+        match request:
+            case protocol.Begin(parallelism):
+                world.asked.append("begin")
+                world.parallelism = {**parallelism, "total": world.state}
+                world.begun = True
+            case protocol.RequestExecutors(total):
+                world.asked.append(f"executors {total}")
+                world.wanted = total
+            case protocol.Decommission(executors):
+                world.asked.append(f"decommission {len(executors)}")
+                for executor in executors:
+                    world.executors[executor].leaving = True
+            case protocol.KillExecutors(executors):
+                world.asked.append(f"kill {len(executors)}")
+                for executor in executors:
+                    world._lose(world.executors[executor], "killed")
+            case protocol.SetParallelism(targets):
+                world.asked.append("parallelism " + ", ".join(f"{name}={n}" for name, n in targets.items()))
+                world.parallelism.update(targets)
+            case _:
+                raise AssertionError(f"nobody asks for this: {request}")
 
-    def _decommission(self, executors: Sequence[str]) -> None:
-        self.world.asked.append(f"decommission {len(executors)}")
-        for executor in executors:
-            self.world.executors[executor].leaving = True
-
-    def _kill(self, executors: Sequence[str]) -> None:
-        self.world.asked.append(f"kill {len(executors)}")
-        for executor in executors:
-            self.world._lose(self.world.executors[executor], "killed")
-
-    def _parallelism(self, targets: Mapping[str, int]) -> None:
-        self.world.asked.append("parallelism " + ", ".join(f"{name}={n}" for name, n in targets.items()))
-        self.world.parallelism.update(targets)
-
-    def _refusal(self, operator: str) -> str | None:
-        return "Spark cannot rewrite it" if self.world.mode == "realtime" else None
-
-    def _rescale(self, operator: str, count: int) -> dict[str, float]:
-        self.world.asked.append(f"rescale {operator}={count}")
+    def _rescale(self, request: protocol.Rescale) -> protocol.Rescaled:
+        self.world.asked.append(f"rescale {request.operator}={request.count}")
         self.world.on_rescale()
         if not self.alive:
             raise DriverLostError("the driver is gone")
@@ -407,9 +426,9 @@ class Driver:
             raise RheostatError(self.world.rewrites)
         if self.world.mode == "realtime":
             raise UserError("Spark cannot rewrite it")
-        self.world.state = self.world.parallelism["total"] = count
+        self.world.state = self.world.parallelism["total"] = request.count
         self.world.running = None
-        return {"pause_seconds": 2.0, "rewrite_seconds": 1.0}
+        return protocol.Rescaled(pause_seconds=2.0, rewrite_seconds=1.0)
 
 
 def application(

@@ -62,7 +62,7 @@ def test_a_port_that_is_taken_is_one_line(cluster: LocalCluster, tmp_path: Path)
         ) as run:
             told = run.refused()
             assert run.left() == []
-    assert "Spark does not start: java.net.BindException: " in told
+    assert "Spark failed to start: java.net.BindException: " in told
     assert "Address already in use" in told
 
 
@@ -181,8 +181,8 @@ def _fill_the_checkpoint_s_disk(run: Controller, checkpoints: Disk) -> None:
 
     driver = run.driver
     checkpoints.fill(drivers, 16)
-    run.wait_for_event("query", "it starts again in 1 s")
-    failed = run.wait_for_event("query", "it starts again in 2 s")
+    run.wait_for_event("query", "restarting in 1 s")
+    failed = run.wait_for_event("query", "restarting in 2 s")
     checkpoints.free(drivers)
     freed = run.wait_for(run.last)
     assert freed is not None

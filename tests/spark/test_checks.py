@@ -64,7 +64,7 @@ def test_an_operator_that_cannot_name_a_topic_is_refused(operator: str) -> None:
 def test_a_mode_and_its_trigger_are_checked_at_once() -> None:
     with pytest.raises(UserError, match="choose microbatch or realtime"):
         check_mode("batch", None)
-    with pytest.raises(UserError, match="needs a trigger of 5 s"):
+    with pytest.raises(UserError, match="needs a trigger of at least 5 s"):
         check_mode("realtime", 1.0)
     check_mode("realtime", 1.0, {LEAST_SETTING: "1s"})
     check_mode("microbatch", 0.1)

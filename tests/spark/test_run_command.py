@@ -60,7 +60,7 @@ def test_a_driver_on_a_cluster_outlives_its_controller_and_the_next_one_takes_it
         assert [event.text for event in run.events() if event.kind == "query started"] == started
 
         os.kill(driver, signal.SIGKILL)  # the new controller starts another, from the checkpoint
-        run.wait_for_event("driver", "starts again")
+        run.wait_for_event("driver", "restarting")
         run.wait_for(lambda: run.driver != driver)
         seen = run.wait_for_turns(3)
         assert seen.observation.operators["key"].parallelism == 1
@@ -88,9 +88,9 @@ def test_of_two_queries_the_first_is_scaled_and_an_event_says_so(
         assert outcome.status is Status.APPLIED, outcome.reason
         assert observe_batches(engine, 2).operators["2-project"].parallelism == 5
         assert (tmp_path / "parts").read_text() == "2"
-        link = engine.monitor.link
-        link.stop()
-        assert link.process is not None and link.process.returncode == 0  # both queries ended in order
+        driver = engine.driver
+        driver.stop()
+        assert driver.process is not None and driver.process.returncode == 0  # both queries ended in order
 
 
 def test_a_script_of_which_no_stage_can_change_gets_nodes_on_which_more_of_its_tasks_run(

@@ -10,7 +10,7 @@ from rich.text import Text
 from rheostat.cli import console
 from rheostat.control.turn import Turn
 from rheostat.engines.spark.engine import SparkEngine
-from rheostat.engines.spark.observe.monitor import Meter
+from rheostat.engines.spark.observe.meter import Meter
 from rheostat.model.decision import Status
 from rheostat.run.samples import Sample, Sampler
 

@@ -153,7 +153,7 @@ class Bookkeeper:
         try:
             while not self._over.wait(BILL_SECONDS):
                 monitor, nodes = self.engine.monitor, provider.nodes()
-                hosts = [monitor.node_of(one) for one in list(monitor.executors) if one["ready"]]
+                hosts = [monitor.node_of(executor) for executor in monitor.executors if executor.ready]
                 serving = sum(hosts.count(node.name) >= node.kind.executors for node in nodes)
                 self.account.paid.append((self._clock.now(), len(nodes), serving))
         except Exception as error:  # nobody else hears of it

@@ -11,7 +11,7 @@ from pathlib import Path
 from socketserver import StreamRequestHandler, ThreadingUnixStreamServer
 from threading import Thread
 
-from rheostat.engines.spark import identity
+from rheostat.engines.spark import identity, protocol, wire
 from rheostat.engines.spark.connection import DriverLostError
 from rheostat.engines.spark.driver_process import DriverProcess
 from rheostat.engines.spark.identity import Identity
@@ -19,6 +19,10 @@ from rheostat.engines.spark.spec import PID, Spec
 
 SCRIPT = Path(__file__).with_name("scripted_driver.py")
 LIMIT_SECONDS = 60.0
+DESCRIBED = protocol.Description(
+    steps=(), trigger_seconds=5.0, begun=True, parallelism={}, state={}, reserved=0, queries=()
+)
+DONE = wire.write_answer(protocol.Done())
 
 
 def spec(folder: Path, socket: Path | str, token: str = "") -> Spec:
@@ -29,12 +33,12 @@ def spec(folder: Path, socket: Path | str, token: str = "") -> Spec:
 
 @contextmanager
 def answering(path: str, answer: Callable[[str], bytes]) -> Iterator[None]:
-    """A driver in this process: what it sends for each request, to the byte; nothing ends the connection."""
+    """A driver in this process: what it sends for each request, to the byte; b"" ends the connection."""
 
     class Handler(StreamRequestHandler):
         def handle(self) -> None:
             for line in self.rfile:
-                if not (sent := answer(json.loads(line)["do"])):
+                if not (sent := answer(json.loads(line)["request"]["do"])):
                     return
                 self.connection.sendall(sent)
                 if not sent.endswith(b"\n"):
@@ -50,34 +54,37 @@ def answering(path: str, answer: Callable[[str], bytes]) -> Iterator[None]:
 
 
 @contextmanager
-def driver_process(folder: Path, batch_seconds: float = 0.0) -> Iterator[DriverProcess]:
+def driver_process(
+    folder: Path, batch_seconds: float = 0.0, described: bytes = wire.write_answer(DESCRIBED)
+) -> Iterator[DriverProcess]:
     """A process with a scratch folder of its own, as `DriverProcess.start` makes them, and its files."""
-    given = identity.new_token()
-    described = spec(folder, DriverProcess.socket_path(), given)
-    identity.mark_folder(described.scratch, given)
-    described.write()
-    arguments = [described.socket, str(batch_seconds), str(folder / "done")]
+    token = identity.new_token()
+    application = spec(folder, DriverProcess.socket_path(), token)
+    identity.mark_folder(application.scratch, token)
+    application.write()
+    answers = json.dumps({"describe": described.decode(), "": DONE.decode()})
+    arguments = [application.socket, str(batch_seconds), str(folder / "done"), answers]
     process = subprocess.Popen(
         [sys.executable, str(SCRIPT), *arguments],
-        env={**os.environ, identity.VARIABLE: given},
+        env={**os.environ, identity.VARIABLE: token},
         start_new_session=True,
     )
-    link = DriverProcess(described, process.pid)
-    link.process = process
+    driver = DriverProcess(application, process.pid)
+    driver.process = process
     try:
         Identity.of(process.pid).write(folder / PID)
-        _wait_for_answer(link)
-        yield link
+        _wait_for_answer(driver)
+        yield driver
     finally:
-        link.kill()
+        driver.kill()
 
 
-def _wait_for_answer(link: DriverProcess) -> None:
+def _wait_for_answer(driver: DriverProcess) -> None:
     until = time.monotonic() + LIMIT_SECONDS
     while True:
         try:
-            link.ask("describe")
+            driver.ask(protocol.Ping())
             return
         except DriverLostError:
-            assert link.alive and time.monotonic() < until
+            assert driver.alive and time.monotonic() < until
             time.sleep(0.01)

@@ -1,6 +1,7 @@
 """A driver process without Spark: it answers on its socket, and a stop takes as long as its batch.
 
-It stands alone, so that it starts in a moment: `python scripted_driver.py SOCKET BATCH_SECONDS DONE_FILE`.
+It imports nothing of ours, so it starts at once: `python scripted_driver.py SOCKET BATCH_SECONDS DONE_FILE
+ANSWERS`, where ANSWERS maps a request, or "" for all others, to the line that answers it.
 """
 
 import json
@@ -16,13 +17,14 @@ STOPPED = Event()
 
 class Answers(socketserver.StreamRequestHandler):
     def handle(self) -> None:
+        answers = json.loads(sys.argv[4])
         for line in self.rfile:
-            asked = json.loads(line)["do"]
+            asked = json.loads(line)["request"]["do"]
             if asked == "stop":
                 time.sleep(float(sys.argv[2]))
                 Path(sys.argv[3]).write_text("the batch is committed")
                 STOPPED.set()
-            self.wfile.write(json.dumps({"ok": asked}).encode() + b"\n")
+            self.wfile.write(answers.get(asked, answers[""]).encode())
 
 
 if __name__ == "__main__":

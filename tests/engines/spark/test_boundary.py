@@ -15,17 +15,17 @@ class Query:
 
     def __init__(self, began: bool) -> None:
         self.runs = began
-        self.told = self.interrupted = False
+        self.told_to_stop = self.interrupted = False
         self.isActive = True
         self.looks = 0
 
     @property
     def status(self) -> dict[str, Any]:
-        self.looks += self.told
+        self.looks += self.told_to_stop
         return {"isTriggerActive": self.runs and self.looks > 3, "message": "Waiting for next trigger"}
 
     def begin_no_other(self) -> None:
-        self.told = True
+        self.told_to_stop = True
 
     def awaitTermination(self, _timeout: float) -> None:  # noqa: N802
         self.runs = False
@@ -35,7 +35,7 @@ class Query:
 
 
 @pytest.mark.parametrize("began", [True, False])
-def test_a_trigger_that_began_before_the_query_was_told_is_waited_for(
+def test_a_trigger_that_had_begun_before_the_stop_is_waited_for(
     began: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     query = Query(began)
@@ -43,4 +43,4 @@ def test_a_trigger_that_began_before_the_query_was_told_is_waited_for(
     monkeypatch.setattr(boundary, "_begin_no_other", Query.begin_no_other)
     monkeypatch.setattr(boundary, "_has_tasks", lambda _query: False)  # its batch is still being planned
     boundary.stop_between_batches(cast(StreamingQuery, query), 0.0)
-    assert query.told and not query.interrupted
+    assert query.told_to_stop and not query.interrupted

@@ -116,14 +116,14 @@ def test_a_batch_that_the_boundary_waits_for_is_not_killed(
     assert said == ["waiting for the running batch to end, at most 145 s"]
 
 
-def test_a_driver_between_two_batches_ends_at_once_and_nothing_is_said() -> None:
+def test_a_driver_between_two_batches_ends_at_once_and_silently() -> None:
     driver = Driver(FakeTime(), batch_seconds=0.2, spark_seconds=1.0)
     seconds, said = ended(driver)
     assert seconds == pytest.approx(1.2, abs=0.1)
     assert (driver.killed_alive, said) == (False, [])
 
 
-def test_a_driver_that_is_dead_already_is_not_waited_for() -> None:
+def test_a_driver_that_is_already_dead_is_not_waited_for() -> None:
     driver = Driver(FakeTime(), asked_at=0.0)
     assert ended(driver) == (0.0, [])
 

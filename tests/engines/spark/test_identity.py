@@ -14,9 +14,11 @@ import pytest
 from rheostat.engines.spark import identity
 from rheostat.engines.spark.driver_process import DriverProcess
 from rheostat.engines.spark.identity import Identity
+from rheostat.engines.spark.protocol import Describe
 from rheostat.engines.spark.spec import LOG, PID, SPEC
+from rheostat.engines.spark.wire import OtherVersionError
 
-from .scripted import driver_process, spec
+from .scripted import DESCRIBED, driver_process, spec
 
 MODULE = "rheostat.engines.spark.driver"
 
@@ -83,12 +85,24 @@ def test_a_folder_with_the_token_is_removed_only_if_it_is_like_those_that_driver
 
 def test_a_driver_that_an_earlier_controller_left_is_taken_over_and_ended_in_order(run: Path) -> None:
     with driver_process(run) as left:
-        found = DriverProcess.attach(run)
-        assert found is not None and found.pid == left.pid
-        assert found.ask("describe") == "describe"
-        found.stop()
+        attached = DriverProcess.attach(run)
+        assert attached is not None and attached.pid == left.pid
+        assert attached.ask(Describe()) == DESCRIBED
+        attached.stop()
         assert left.process is not None and left.process.wait() == 0
         assert (run / "done").exists() and not left.spec.scratch.exists()
+
+
+@pytest.mark.parametrize("described", [b'{"ok": {}}\n', b'{"version": 2, "answer": {"new": 1}}\n'])
+def test_a_driver_of_another_version_is_left_running_and_the_error_says_what_to_do(
+    run: Path, described: bytes
+) -> None:
+    with driver_process(run, described=described) as left:
+        with pytest.raises(OtherVersionError) as raised:
+            DriverProcess.attach(run)
+        assert left.alive and left.spec.scratch.exists()
+    assert f"stop the application with `kill {left.pid}` and resume again" in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 def test_a_driver_that_hangs_is_ended_and_its_folder_removed(
@@ -102,7 +116,7 @@ def test_a_driver_that_hangs_is_ended_and_its_folder_removed(
         assert not left.spec.scratch.exists()
 
 
-def test_of_a_driver_that_was_killed_the_folder_is_removed_by_the_next_controller(run: Path) -> None:
+def test_the_next_controller_removes_the_folder_of_a_driver_that_was_killed(run: Path) -> None:
     with driver_process(run) as left:
         left.crash()
         assert left.process is not None
@@ -120,10 +134,10 @@ def test_the_driver_of_another_run_is_left_alone(run: Path, tmp_path: Path) -> N
         spec(copy, other.spec.socket, identity.new_token()).write()  # in the copy's name, without the token
         assert DriverProcess.attach(copy) is None
         assert other.alive and other.spec.scratch.exists()
-        assert other.ask("describe") == "describe"
+        assert other.ask(Describe()) == DESCRIBED
 
 
-def test_a_number_that_another_process_has_by_now_is_not_the_driver_s(run: Path) -> None:
+def test_a_process_number_that_was_reused_is_not_the_driver(run: Path) -> None:
     with driver_process(run) as left:
         Identity(left.pid, Identity.of(left.pid).started - 1).write(run / PID)
         assert not Identity.read(run / PID).is_alive(left.spec.token)
@@ -141,7 +155,7 @@ def test_a_pid_file_that_makes_no_sense_is_no_driver(run: Path, written: str) ->
 
 
 @pytest.mark.parametrize("key", ["socket", "folder"])
-def test_a_path_with_a_nul_is_nobodys(run: Path, key: str) -> None:
+def test_a_path_with_a_nul_is_not_trusted(run: Path, key: str) -> None:
     written = spec(run, run / "s", identity.new_token()).write()
     stated = json.loads(written.read_text())
     written.write_text(json.dumps(stated | {key: f"{run}/rheostat-\0x/driver"}))
@@ -165,7 +179,7 @@ def test_a_driver_that_could_not_be_started_leaves_neither_its_folder_nor_a_secr
 @pytest.mark.parametrize(
     "written", ["", "{", "[]", "null", '{"name": 1}', '{"name": "app", "script": "a.py"}']
 )
-def test_half_a_driver_json_is_no_driver(run: Path, written: str) -> None:
+def test_an_incomplete_driver_json_is_no_driver(run: Path, written: str) -> None:
     (run / SPEC).write_text(written)
     (run / PID).write_text(f"{os.getpid()} 1\n")
     assert DriverProcess.attach(run) is None

@@ -5,11 +5,15 @@ from typing import Any
 
 import pytest
 
+from rheostat.engines.spark.events import read_events
+from rheostat.engines.spark.observe.application_measures import application, stage_overhead, together
+from rheostat.engines.spark.observe.batch_window import BatchWindow
 from rheostat.engines.spark.observe.batches import Batch, Ledger, StageRun
-from rheostat.engines.spark.observe.measures import Window, application, operators, stage_overhead, together
-from rheostat.engines.spark.observe.monitor import Query
+from rheostat.engines.spark.observe.operator_measures import operators
+from rheostat.engines.spark.observe.query_window import Query
+from rheostat.engines.spark.protocol import QueryStage
 from rheostat.model.configuration import NodeKind
-from rheostat.model.observation import ApplicationMeasures
+from rheostat.model.observation import ApplicationMeasures, Event
 from rheostat.model.topology import Operator, Stream, Topology
 
 KIND = NodeKind(cores=0.5, slots=2)
@@ -37,13 +41,18 @@ def progress(batch: int, second: int, rows: int, **more: Any) -> dict[str, Any]:
     return {"event": "progress", "progress": {**about, **more}}
 
 
+def read(ledger: Ledger, events: list[dict[str, Any]]) -> tuple[list[Batch], list[Event]]:
+    """What a ledger makes of Spark's events."""
+    return ledger.read(read_events(events))
+
+
 def test_a_batch_is_its_stages_and_its_progress() -> None:
     events = [stage(3, 10, []), stage(3, 11, [10], cpu=0.3), progress(3, 10, 40)]
-    [batch], told = Ledger(60.0, "in").read(events)
+    [batch], reported = read(Ledger(60.0, "in"), events)
     assert (batch.number, batch.started, batch.finished, batch.input_rows) == (3, 10.0, 11.5, 40)
     assert [run.cpu_seconds for run in batch.stages] == [0.1, pytest.approx(0.3)]
     assert batch.stages[0].busy_seconds == pytest.approx(0.4)
-    assert told == []
+    assert reported == []
 
 
 @pytest.mark.parametrize(
@@ -57,38 +66,38 @@ def test_a_batch_is_its_stages_and_its_progress() -> None:
     ],
 )
 def test_a_batch_says_where_its_source_stands(sources: list[dict[str, Any]], end: float | None) -> None:
-    [batch], _ = Ledger(60.0, "in").read([stage(0, 5, []), progress(0, 1, 4, sources=sources)])
+    [batch], _ = read(Ledger(60.0, "in"), [stage(0, 5, []), progress(0, 1, 4, sources=sources)])
     assert (batch.end, batch.doubt) == (end, "")
 
 
 def test_what_is_broadcast_beforehand_is_no_stage_of_the_chain() -> None:
     events = [stage(0, 5, []), stage(0, 6, []), stage(0, 7, [6]), progress(0, 1, 4)]
-    [batch], _ = Ledger(60.0, "in").read(events)
+    [batch], _ = read(Ledger(60.0, "in"), events)
     assert len(batch.stages) == 2
 
 
 def test_a_stage_that_ran_again_after_an_executor_was_lost_cost_both_runs() -> None:
     events = [stage(0, 5, [], cpu=0.1), stage(0, 5, [], cpu=0.2), progress(0, 1, 4)]
-    [batch], _ = Ledger(60.0, "in").read(events)
+    [batch], _ = read(Ledger(60.0, "in"), events)
     assert [run.cpu_seconds for run in batch.stages] == [pytest.approx(0.3)]
 
 
 def test_time_in_python_workers_counts_as_cpu() -> None:
-    [batch], _ = Ledger(60.0).read([stage(0, 1, [], cpu=0.1, python_ms=400), progress(0, 1, 4)])
+    [batch], _ = read(Ledger(60.0), [stage(0, 1, [], cpu=0.1, python_ms=400), progress(0, 1, 4)])
     assert batch.stages[0].cpu_seconds == pytest.approx(0.5)
 
 
 def test_another_query_of_the_same_application_is_not_mixed_in() -> None:
     other = progress(9, 2, 1000)
     other["progress"]["id"] = "other"
-    batches, _ = Ledger(60.0).read(
-        [stage(0, 1, []), progress(0, 1, 4), stage(9, 8, [], query="other"), other]
+    batches, _ = read(
+        Ledger(60.0), [stage(0, 1, []), progress(0, 1, 4), stage(9, 8, [], query="other"), other]
     )
     assert [batch.number for batch in batches] == [0]
 
 
 def test_an_idle_progress_is_no_batch_that_ran() -> None:
-    [batch], _ = Ledger(60.0).read([progress(4, 1, 0, durationMs={"triggerExecution": 5})])
+    [batch], _ = read(Ledger(60.0), [progress(4, 1, 0, durationMs={"triggerExecution": 5})])
     assert batch.idle
 
 
@@ -102,16 +111,16 @@ def test_an_idle_progress_is_no_batch_that_ran() -> None:
         ({"x": "y"}, {"x": "z"}, None),
     ],
 )
-def test_backlog_is_told_where_offsets_count_rows(end: Any, latest: Any, waiting: float | None) -> None:
+def test_backlog_is_known_where_offsets_count_rows(end: Any, latest: Any, waiting: float | None) -> None:
     source = [{"endOffset": end, "latestOffset": latest}]
-    [batch], _ = Ledger(60.0).read([progress(0, 1, 4, sources=source)])
+    [batch], _ = read(Ledger(60.0), [progress(0, 1, 4, sources=source)])
     assert batch.backlog == waiting
 
 
-def test_what_the_source_was_offered_tells_the_backlog() -> None:
+def test_the_backlog_follows_from_what_the_source_was_offered() -> None:
     ledger = Ledger(60.0, realtime=True)
     ledger.count_arrivals([(60_000, 0), (70_000, 100)])
-    [batch], _ = ledger.read([progress(0, 2, 20)])  # done at 3.5 s, when 35 rows had come
+    [batch], _ = read(ledger, [progress(0, 2, 20)])  # done at 3.5 s, when 35 rows had come
     assert batch.backlog == pytest.approx(15)
 
 
@@ -128,31 +137,33 @@ def batch(number: int, started: float, count: float, **more: Any) -> Batch:
     return Batch(number, started, **{**values, **more})
 
 
-def window(*batches: Batch, before: Batch | None = None, realtime: bool = False, now: float = 10.0) -> Window:
-    return Window(before, batches, realtime, now)
+def window(
+    *batches: Batch, before: Batch | None = None, realtime: bool = False, now: float = 10.0
+) -> BatchWindow:
+    return BatchWindow(before, batches, realtime, now)
 
 
 def test_load_is_what_arrived_between_two_triggers_and_throughput_what_was_done() -> None:
-    seen = application("in", window(batch(1, 2, 40), batch(2, 4, 60), before=batch(0, 0, 7)), 2.0)
-    assert seen.load == {"in": 25.0}  # 100 rows in the 4 s from trigger 0 to trigger 2
-    assert seen.throughput == 25.0
-    assert seen.batch_seconds == 1.0
-    assert seen.batches == 2
+    result = application("in", window(batch(1, 2, 40), batch(2, 4, 60), before=batch(0, 0, 7)), 2.0)
+    assert result.load == {"in": 25.0}  # 100 rows in the 4 s from trigger 0 to trigger 2
+    assert result.throughput == 25.0
+    assert result.batch_seconds == 1.0
+    assert result.batches == 2
 
 
 def test_rows_that_stay_at_the_source_count_as_load() -> None:
     early, late = batch(0, 0, 10, backlog=0.0), batch(1, 2, 10, backlog=30.0)
-    seen = application("in", window(late, before=early, now=3.0), 2.0)
-    assert seen.load == {"in": 20.0}
-    assert seen.backlog == 20.0 + 30.0  # a second's arrivals and what the source held back
+    result = application("in", window(late, before=early, now=3.0), 2.0)
+    assert result.load == {"in": 20.0}
+    assert result.backlog == 20.0 + 30.0  # a second's arrivals and what the source held back
 
 
 def test_load_is_as_fresh_as_the_sources_own_count() -> None:
     batches = (batch(0, 0, 0), batch(1, 4, 20), batch(2, 8, 20))  # a row is worth two of what it counts
     offered = ((0.0, 0.0), (8.0, 80.0), (10.0, 180.0), (12.0, 280.0))
-    seen = Window(batches[-2], batches[-1:], False, 12.0, 10.0, offered, batches)
-    assert application("in", seen, 4.0).load == {"in": 25.0}  # 50 a second since 10 s, by half
-    assert application("in", replace(seen, offered=offered[:2]), 4.0).load == {"in": 5.0}  # nothing newer
+    result = BatchWindow(batches[-2], batches[-1:], False, 12.0, 10.0, offered, batches)
+    assert application("in", result, 4.0).load == {"in": 25.0}  # 50 a second since 10 s, by half
+    assert application("in", replace(result, offered=offered[:2]), 4.0).load == {"in": 5.0}  # nothing newer
 
 
 def test_while_a_long_batch_runs_the_last_one_stands_in() -> None:
@@ -162,9 +173,9 @@ def test_while_a_long_batch_runs_the_last_one_stands_in() -> None:
     query.ledger.count_arrivals([(second * 1000, 10.0 * second) for second in range(21)])
     query.close(changed=8.0)
     stale = query.window(False, 15.0, 20.0)
-    seen = application("in", stale, 2.0)
-    assert (seen.load, seen.batches, seen.stale) == ({"in": 10.0}, 0, True)
-    assert (seen.throughput, seen.batch_seconds) == (None, None)
+    result = application("in", stale, 2.0)
+    assert (result.load, result.batches, result.stale) == ({"in": 10.0}, 0, True)
+    assert (result.throughput, result.batch_seconds) == (None, None)
     measured = operators(CHAIN, CHAIN.names, stale, {"in": (0,), "work": (1,)}, {"work": 7}, {}, KINDS)
     assert measured["work"].cpu_seconds == pytest.approx(0.4)
     assert measured["work"].parallelism == 7  # as it is now, not as it was when that batch ran
@@ -174,9 +185,9 @@ def test_while_a_long_batch_runs_the_last_one_stands_in() -> None:
     assert not query.window(False, 15.0, 20.0).stale
 
 
-def test_neither_cold_batches_nor_those_across_a_change_tell_the_overhead_of_a_stage() -> None:
+def test_neither_cold_batches_nor_those_across_a_change_measure_the_overhead_of_a_stage() -> None:
     query = Query("q", ["in", "work"], Ledger(0.0, source="in"))
-    query.stages = [{"operator": "in"}, {"operator": "work"}]
+    query.stages = (QueryStage("in"), QueryStage("work"))
     for number, started in enumerate((0.0, 2.0, 4.0)):
         query.add(batch(number, started, 20), slots=2)
     assert len(query.overheads) == 1
@@ -190,40 +201,48 @@ def test_neither_cold_batches_nor_those_across_a_change_tell_the_overhead_of_a_s
 
 
 def test_without_a_batch_nothing_is_known() -> None:
-    seen = application("in", window(), 2.0)
-    assert (seen.load, seen.throughput, seen.lag_seconds) == ({"in": None}, None, None)
-    one = operators(CHAIN, CHAIN.names, window(), {"in": (0,), "work": (1,)}, {"in": 1, "work": 2}, {}, KINDS)
-    assert (one["work"].processed, one["work"].cpu_seconds, one["work"].parallelism) == (None, None, 2)
+    result = application("in", window(), 2.0)
+    assert (result.load, result.throughput, result.lag_seconds) == ({"in": None}, None, None)
+    measured = operators(
+        CHAIN, CHAIN.names, window(), {"in": (0,), "work": (1,)}, {"in": 1, "work": 2}, {}, KINDS
+    )
+    assert (measured["work"].processed, measured["work"].cpu_seconds, measured["work"].parallelism) == (
+        None,
+        None,
+        2,
+    )
 
 
 def test_rows_cpu_and_skew_belong_to_the_operator_whose_stage_it_is() -> None:
     both = window(batch(1, 2, 40), batch(2, 4, 60), before=batch(0, 0, 7))
-    seen = operators(CHAIN, CHAIN.names, both, {"in": (0,), "work": (1,)}, {}, {}, KINDS)
-    assert (seen["in"].processed, seen["in"].emitted) == (100, {"work": 100})
-    assert (seen["work"].processed, seen["work"].parallelism) == (100, 2)
-    assert seen["work"].cpu_seconds == pytest.approx(0.8)
-    assert seen["work"].skew == pytest.approx(1.5)  # 30 of 40 rows in one of two
+    result = operators(CHAIN, CHAIN.names, both, {"in": (0,), "work": (1,)}, {}, {}, KINDS)
+    assert (result["in"].processed, result["in"].emitted) == (100, {"work": 100})
+    assert (result["work"].processed, result["work"].parallelism) == (100, 2)
+    assert result["work"].cpu_seconds == pytest.approx(0.8)
+    assert result["work"].skew == pytest.approx(1.5)  # 30 of 40 rows in one of two
 
 
 def test_a_plain_scripts_rows_are_those_that_its_stages_read() -> None:
     bare = window(batch(1, 2, 40, rows={}), before=batch(0, 0, 7, rows={}))
-    seen = operators(CHAIN, CHAIN.names, bare, {"in": (0,), "work": (1,)}, {}, {}, KINDS)
-    assert (seen["in"].processed, seen["work"].processed) == (40, 40)
+    result = operators(CHAIN, CHAIN.names, bare, {"in": (0,), "work": (1,)}, {}, {}, KINDS)
+    assert (result["in"].processed, result["work"].processed) == (40, 40)
 
 
 def test_an_operator_that_shares_anothers_stage_costs_nothing_of_its_own() -> None:
-    seen = operators(
+    result = operators(
         CHAIN, CHAIN.names, window(batch(1, 2, 40)), {"in": (0, 1), "work": ()}, {"work": 1}, {}, KINDS
     )
-    assert seen["work"].cpu_seconds == 0.0
-    assert seen["in"].cpu_seconds == pytest.approx(0.5)
+    assert result["work"].cpu_seconds == 0.0
+    assert result["in"].cpu_seconds == pytest.approx(0.5)
 
 
-def test_in_real_time_mode_instances_are_told_with_their_nodes() -> None:
+def test_in_real_time_mode_instances_are_listed_with_their_nodes() -> None:
     live = window(batch(1, 2, 40), before=batch(0, 0, 7), realtime=True)
-    seen = operators(CHAIN, CHAIN.names, live, {"in": (0,), "work": (1,)}, {}, {"0": "n1", "1": "n2"}, KINDS)
-    assert [one.node for one in seen["work"].instances] == ["n1", "n2"]
-    assert [one.utilisation for one in seen["work"].instances] == pytest.approx([0.4, 1.2])
+    result = operators(
+        CHAIN, CHAIN.names, live, {"in": (0,), "work": (1,)}, {}, {"0": "n1", "1": "n2"}, KINDS
+    )
+    assert [instance.node for instance in result["work"].instances] == ["n1", "n2"]
+    assert [instance.utilisation for instance in result["work"].instances] == pytest.approx([0.4, 1.2])
 
 
 def test_lag_is_the_age_of_the_oldest_row_when_its_batch_was_done() -> None:
@@ -247,8 +266,8 @@ def test_an_operator_that_reads_a_topic_has_a_queue_of_its_own() -> None:
     first, last = (
         replace(batch(n, 2.0 * n, 30), rows=rows, backlog=wait) for n, wait in ((1, 10.0), (2, 50.0))
     )
-    seen = operators(diamond, ["left"], window(last, before=first), {"left": (1, 0)}, {}, {}, KINDS)["left"]
-    assert (seen.processed, seen.received, seen.waiting) == (30.0, 70.0, 50.0)
+    result = operators(diamond, ["left"], window(last, before=first), {"left": (1, 0)}, {}, {}, KINDS)["left"]
+    assert (result.processed, result.received, result.waiting) == (30.0, 70.0, 50.0)
 
 
 def test_rows_that_leave_a_query_go_to_everyone_who_reads_the_topic() -> None:
@@ -258,8 +277,8 @@ def test_rows_that_leave_a_query_go_to_everyone_who_reads_the_topic() -> None:
         (Stream("in", "a", 2.0, 0.5), Stream("in", "b", 2.0, 0.5)),
     )
     both = window(batch(1, 2, 40), before=batch(0, 0, 7))
-    seen = operators(star, ["in"], both, {"in": (0,)}, {}, {}, KINDS)["in"]
-    assert seen.emitted == {"a": 40.0, "b": 40.0}
+    result = operators(star, ["in"], both, {"in": (0,)}, {}, {}, KINDS)["in"]
+    assert result.emitted == {"a": 40.0, "b": 40.0}
 
 
 def test_lags_add_up_along_the_worst_path_and_backlogs_over_all_queries() -> None:
@@ -273,9 +292,9 @@ def test_lags_add_up_along_the_worst_path_and_backlogs_over_all_queries() -> Non
         name: ApplicationMeasures({name: 10.0}, throughput=9.0, backlog=3.0, lag_seconds=lag)
         for name, lag in lags.items()
     }
-    seen = together(diamond, {name: name for name in lags}, measured)
-    assert (seen.lag_seconds, seen.backlog) == (6.5, 12.0)
-    assert (dict(seen.load), seen.throughput) == ({"in": 10.0}, 9.0)
+    result = together(diamond, {name: name for name in lags}, measured)
+    assert (result.lag_seconds, result.backlog) == (6.5, 12.0)
+    assert (dict(result.load), result.throughput) == ({"in": 10.0}, 9.0)
     begins = {**measured, "in": replace(measured["in"], lag_seconds=None)}
     assert together(diamond, {name: name for name in lags}, begins).lag_seconds is None
 

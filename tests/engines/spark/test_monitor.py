@@ -1,12 +1,14 @@
-"""A graph of two queries as its driver reports it, without Spark: one is told of while another is silent."""
+"""A graph of two queries as its driver reports it, without Spark: one has rows while the other is silent."""
 
 from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
 
-from rheostat.engines.spark.driver_process import DriverProcess
-from rheostat.engines.spark.observe.monitor import COLD_BATCHES, RECENT, Monitor
+from rheostat.engines.spark.events import read_events
+from rheostat.engines.spark.observe.monitor import RECENT, Monitor
+from rheostat.engines.spark.observe.query_window import COLD_BATCHES
+from rheostat.engines.spark.protocol import Channel, Executor, QueryStage, QueryStatus, Report
 from rheostat.engines.spark.query_graph import received
 from rheostat.model.configuration import NodeKind
 from rheostat.model.observation import Observation
@@ -25,16 +27,21 @@ class Driver:
         self.busy: set[str] = set()
         self.arrived: dict[str, list[tuple[float, float]]] = {"in": [], "left": []}
 
-    def ask(self, what: str) -> dict[str, Any]:
-        assert what == "report"
+    def ask(self, _request: Any) -> Report:
         events, self.events = self.events, []
-        queries = [
-            {"name": name, "id": name, "run": name, "busy": name in self.busy, "stages": [{"operator": name}],
-             "arrived": [(at * 1000, rows) for at, rows in arrived]}
+        queries = tuple(
+            QueryStatus(
+                name,
+                id=name,
+                run=name,
+                busy=name in self.busy,
+                stages=(QueryStage(name),),
+                arrived=tuple((at * 1000, rows) for at, rows in arrived),
+            )
             for name, arrived in self.arrived.items()
-        ]  # fmt: skip
+        )
         self.arrived = {"in": [], "left": []}
-        return {"executors": [{"id": "0", "host": "h", "slots": 2}], "queries": queries, "events": events}
+        return Report(read_events(events), (Executor("0", "h", 2),), queries)
 
     def ran(self, query: str, number: int, at: float, rows: int, seconds: float = 1.0) -> None:
         each = [["0", int(rows * 4e6), rows]]  # 4 ms of CPU a row
@@ -63,15 +70,15 @@ def driver() -> Driver:
 @pytest.fixture
 def monitor(driver: Driver) -> Monitor:
     """Both queries had batches of a hundred rows until 30 s, and are silent since."""
-    found = Monitor(cast(DriverProcess, driver), StandaloneProvider((KIND,)), 0.0, realtime=False)
-    found.follow({"in": ["in"], "left": ["left"]})
+    made = Monitor(cast(Channel, driver), StandaloneProvider((KIND,)), 0.0, realtime=False)
+    made.follow({"in": ["in"], "left": ["left"]})
     for number in range(COLD_BATCHES + 4):
         for query in ("in", "left"):
             driver.ran(query, number, 5.0 * number, 100)
     driver.arrived = {"in": [(0, 0), (30, 600), (60, 600)], "left": [(0, 0), (30, 600), (60, 600)]}
-    found.poll(30.0)
-    found.forget(30.0)
-    return found
+    made.poll(30.0)
+    made.forget(30.0)
+    return made
 
 
 def observe(monitor: Monitor, now: float) -> Observation:
@@ -83,9 +90,13 @@ def test_a_silent_graph_costs_nothing(monitor: Monitor, driver: Driver) -> None:
     for query in ("in", "left"):
         for at in (35.0, 40.0):
             driver.idle(query, at)
-    seen = observe(monitor, 42.0)
-    assert (seen.total_load, seen.application.lag_seconds, seen.application.stale) == (0.0, 0.0, False)
-    assert [one.cpu_seconds for one in seen.operators.values()] == [0.0, 0.0]
+    observation = observe(monitor, 42.0)
+    assert (observation.total_load, observation.application.lag_seconds, observation.application.stale) == (
+        0.0,
+        0.0,
+        False,
+    )
+    assert [operator.cpu_seconds for operator in observation.operators.values()] == [0.0, 0.0]
 
 
 def test_a_query_that_waits_for_the_rows_of_another_costs_what_it_did(
@@ -95,15 +106,15 @@ def test_a_query_that_waits_for_the_rows_of_another_costs_what_it_did(
         driver.idle(query, 60.0)
     driver.arrived = {"in": [(60.5, 600), (64.5, 1000)], "left": []}
     driver.busy = {"in"}  # its first batch after the silence
-    seen = observe(monitor, 65.0)
-    assert seen.application.stale
-    assert seen.total_load is not None and seen.total_load > 0
-    left = seen.operators["left"]
+    observation = observe(monitor, 65.0)
+    assert observation.application.stale
+    assert observation.total_load is not None and observation.total_load > 0
+    left = observation.operators["left"]
     assert left.cpu_seconds is not None and left.processed
     assert left.cpu_seconds / left.processed == pytest.approx(0.004)
 
 
-def test_a_long_batch_stays_in_sight_while_other_queries_are_silent(monitor: Monitor, driver: Driver) -> None:
+def test_a_long_batch_is_remembered_while_other_queries_are_silent(monitor: Monitor, driver: Driver) -> None:
     driver.ran("in", COLD_BATCHES + 4, 31.0, 100, seconds=20.0)
     for second in range(3 * RECENT):
         driver.idle("left", 31.0 + second)

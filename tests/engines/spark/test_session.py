@@ -28,7 +28,9 @@ class Tap:
     heard: dict[str, str] = field(default_factory=dict)
 
     def executors(self) -> str:
-        return json.dumps([{"id": number, "page": page} for number, page in self.heard.items()])
+        return json.dumps(
+            [{"id": number, "host": "h", "slots": 2, "page": page} for number, page in self.heard.items()]
+        )
 
     def seed(self, number: str, _host: str, _slots: int, page: str) -> None:
         self.heard.setdefault(number, page)
@@ -51,20 +53,20 @@ def session(tap: Tap, registered: list[str], stored: list[str]) -> Session:
     return made
 
 
-def known(one: Session) -> list[str]:
-    return [executor["id"] for executor in one.executors()]
+def ids(made: Session) -> list[str]:
+    return [executor.id for executor in made.executors()]
 
 
-def test_an_executor_that_registered_before_anybody_listened_is_known_once_spark_s_store_has_it() -> None:
+def test_an_executor_that_registered_before_the_tap_listened_is_listed_once_sparks_store_has_it() -> None:
     tap, registered, stored = Tap(), ["0"], list[str]()
-    one = session(tap, registered, stored)
-    assert known(one) == []  # the store has not heard of it either
+    made = session(tap, registered, stored)
+    assert ids(made) == []  # the store has not heard of it either
     stored.append("0")
-    one = session(tap, registered, stored)
-    assert known(one) == ["0"]
+    made = session(tap, registered, stored)
+    assert ids(made) == ["0"]
     assert tap.heard == {"0": "http://worker/0"}
 
 
-def test_an_executor_that_is_gone_does_not_come_back_from_a_store_that_is_late() -> None:
-    one = session(Tap({"1": "http://worker/1"}), registered=["1", "2"], stored=["0", "1", "2"])
-    assert known(one) == ["1", "2"]
+def test_an_executor_that_is_gone_does_not_come_back_from_a_late_store() -> None:
+    made = session(Tap({"1": "http://worker/1"}), registered=["1", "2"], stored=["0", "1", "2"])
+    assert ids(made) == ["1", "2"]

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from rheostat.engines.spark.observe.application_measures import application, together
 from rheostat.engines.spark.observe.batches import Ledger
-from rheostat.engines.spark.observe.measures import application, operators, together
-from rheostat.engines.spark.observe.monitor import Query
+from rheostat.engines.spark.observe.operator_measures import operators
+from rheostat.engines.spark.observe.query_window import Query
 from rheostat.model.observation import ApplicationMeasures
 from rheostat.model.topology import Operator, Stream, Topology
-from tests.engines.spark.test_measures import CHAIN, KINDS, batch, progress, stage, window
+from tests.engines.spark.test_measures import CHAIN, KINDS, batch, progress, read, stage, window
 
 
 def idle(second: int) -> dict[str, Any]:
@@ -31,8 +32,8 @@ def silent_query() -> Query:
             progress(number, second, 50),
         )
     ]
-    for heard in query.ledger.read([*events, *(idle(second) for second in range(15, 40, 5))])[0]:
-        query.add(heard, 2)
+    for ended in read(query.ledger, [*events, *(idle(second) for second in range(15, 40, 5))])[0]:
+        query.add(ended, 2)
     return query
 
 
@@ -42,12 +43,17 @@ STAGES = {"in": (0,), "work": (1,)}
 def test_a_silent_stream_has_no_lag_and_its_operators_have_nothing_to_do() -> None:
     query = silent_query()
     query.close()
-    for heard in query.ledger.read([idle(40)])[0]:
-        query.add(heard, 2)
+    for ended in read(query.ledger, [idle(40)])[0]:
+        query.add(ended, 2)
     quiet = query.window(False, 35.0, 44.0)
-    seen = application("in", quiet, 5.0)
-    assert (seen.load, seen.throughput, seen.backlog, seen.lag_seconds) == ({"in": 0.0}, 0.0, 0.0, 0.0)
-    assert (seen.batch_seconds, seen.batches, seen.stale) == (0.0, 0, False)
+    result = application("in", quiet, 5.0)
+    assert (result.load, result.throughput, result.backlog, result.lag_seconds) == (
+        {"in": 0.0},
+        0.0,
+        0.0,
+        0.0,
+    )
+    assert (result.batch_seconds, result.batches, result.stale) == (0.0, 0, False)
     measured = operators(CHAIN, CHAIN.names, quiet, STAGES, {"in": 1, "work": 3}, {}, KINDS)["work"]
     assert (measured.parallelism, measured.received, measured.processed, measured.cpu_seconds) == (3, 0, 0, 0)
 
@@ -55,7 +61,7 @@ def test_a_silent_stream_has_no_lag_and_its_operators_have_nothing_to_do() -> No
 def test_a_silent_stream_keeps_the_state_of_its_last_batch_and_its_number() -> None:
     ledger = Ledger(60.0, "in")
     kept = [{"numRowsTotal": 7, "memoryUsedBytes": 70}]
-    _, silent = ledger.read([stage(3, 10, []), progress(3, 10, 40, stateOperators=kept), idle(15)])[0]
+    _, silent = read(ledger, [stage(3, 10, []), progress(3, 10, 40, stateOperators=kept), idle(15)])[0]
     assert (silent.idle, silent.number, silent.started, silent.input_rows) == (True, 3, 15.0, 0)
     assert (silent.state_rows, silent.state_bytes, silent.stages) == (7, 70, ())
 
@@ -66,10 +72,10 @@ def test_rows_after_a_silence_have_waited_since_it_ended_and_cost_what_the_last_
     query.ledger.count_arrivals([(101_000, 120), (105_000, 200)])
     query.busy = True
     again = query.window(False, 40.0, 45.0)  # the batch that began at 40 s runs still
-    seen = application("in", again, 5.0)
-    assert seen.stale
-    assert seen.load == {"in": pytest.approx(20.0)}
-    assert seen.lag_seconds == pytest.approx(45 - 35)
+    result = application("in", again, 5.0)
+    assert result.stale
+    assert result.load == {"in": pytest.approx(20.0)}
+    assert result.lag_seconds == pytest.approx(45 - 35)
     assert operators(CHAIN, CHAIN.names, again, STAGES, {}, {}, KINDS)["work"].cpu_seconds == 0.1
 
 
@@ -77,24 +83,24 @@ def test_the_load_after_a_long_silence_is_known_at_once() -> None:
     query = silent_query()
     query.ledger.count_arrivals([(100_000 + 250 * step, 100) for step in range(8_000)])  # over half an hour
     for second in range(40, 60):
-        for heard in query.ledger.read([idle(second)])[0]:
-            query.add(replace(heard, started=2000.0 + second, finished=2000.0 + second), 2)
+        for ended in read(query.ledger, [idle(second)])[0]:
+            query.add(replace(ended, started=2000.0 + second, finished=2000.0 + second), 2)
     query.close()
     query.ledger.count_arrivals([(2_122_000, 100), (2_126_000, 300)])
-    seen = application("in", query.window(False, 2062.0, 2066.0), 5.0)
-    assert seen.load == {"in": pytest.approx(50.0)}
+    result = application("in", query.window(False, 2062.0, 2066.0), 5.0)
+    assert result.load == {"in": pytest.approx(50.0)}
     assert len(query.ledger.arrivals) == 4
 
 
 def test_a_batch_after_a_silence_is_not_late_by_the_silence() -> None:
     query = silent_query()
     query.close()
-    for heard in query.ledger.read([progress(2, 40, 50)])[0]:
-        query.add(heard, 2)
+    for ended in read(query.ledger, [progress(2, 40, 50)])[0]:
+        query.add(ended, 2)
     assert application("in", query.window(False, 35.0, 42.0), 5.0).lag_seconds == pytest.approx(41.5 - 35)
 
 
-def test_a_long_batch_after_a_silence_is_no_silence_where_the_source_tells_nothing() -> None:
+def test_a_long_batch_after_a_silence_is_no_silence_if_the_source_reports_nothing() -> None:
     silent = replace(batch(4, 10.0, 0), finished=10.0, rows={}, stages=(), backlog=0.0, idle=True)
     waits, runs = window(silent, now=70.0), replace(window(silent, now=70.0), busy=True)
     assert (waits.quiet, application("in", waits, None).lag_seconds) == (True, 0.0)
@@ -104,10 +110,10 @@ def test_a_long_batch_after_a_silence_is_no_silence_where_the_source_tells_nothi
     assert application("in", later, 5.0).lag_seconds == 60.0
 
 
-def test_a_source_that_stopped_telling_proves_no_silence() -> None:
+def test_a_source_that_stopped_reporting_proves_no_silence() -> None:
     silent = replace(batch(4, 45.0, 0), finished=45.0, rows={}, stages=(), backlog=0.0, idle=True)
-    told = ((0.0, 0.0), (40.0, 100.0))
-    runs = replace(window(silent, now=100.0), offered=told, busy=True)
+    offered = ((0.0, 0.0), (40.0, 100.0))
+    runs = replace(window(silent, now=100.0), offered=offered, busy=True)
     assert (runs.quiet, application("in", runs, 5.0).lag_seconds) == (False, 55.0)
 
 
@@ -115,25 +121,25 @@ def test_rows_that_wait_until_there_are_enough_of_them_are_no_silence() -> None:
     ledger = Ledger(60.0, "in")
     source = [{"description": "KafkaV2[Subscribe[events]]", "endOffset": {"events": {"0": 40}}}]
     ledger.count_arrivals([(60_000, 0), (65_000, 40)])
-    assert len(ledger.read([stage(0, 1, []), progress(0, 6, 40, sources=source), idle(11)])[0]) == 2
+    assert len(read(ledger, [stage(0, 1, []), progress(0, 6, 40, sources=source), idle(11)])[0]) == 2
     ledger.count_arrivals([(75_000, 90)])
-    assert ledger.read([idle(16)])[0] == []
+    assert read(ledger, [idle(16)])[0] == []
 
 
 def test_the_first_rows_of_all_are_no_load_of_zero() -> None:
     query = Query("q", ["in", "work"], Ledger(60.0, source="in", query="q"))
     query.ledger.count_arrivals([(60_000, 0), (95_000, 0), (100_000, 5_000)])
-    for heard in query.ledger.read([idle(second) for second in (25, 30, 35)])[0]:
-        query.add(heard, 2)
-    seen = application("in", query.window(False, 30.0, 40.0), 5.0)
-    assert (seen.load, seen.backlog) == ({"in": None}, None)
+    for ended in read(query.ledger, [idle(second) for second in (25, 30, 35)])[0]:
+        query.add(ended, 2)
+    result = application("in", query.window(False, 30.0, 40.0), 5.0)
+    assert (result.load, result.backlog) == ({"in": None}, None)
 
 
-def test_an_absurd_batch_leaves_its_silence_a_name_and_a_number() -> None:
+def test_a_silence_after_an_absurd_batch_has_a_query_and_a_number() -> None:
     ledger = Ledger(60.0, "in", name="the-query")
     events = [stage(7, 1, []), progress(7, 5, 40), progress("x", 6, 40), idle(10)]  # type: ignore[arg-type]
-    heard = ledger.read(events)[0]
-    assert [(one.number, one.query, one.idle) for one in heard] == [
+    batches = read(ledger, events)[0]
+    assert [(each.number, each.query, each.idle) for each in batches] == [
         (7, "the-query", False), (8, "the-query", False), (8, "the-query", True),
     ]  # fmt: skip
 
@@ -147,8 +153,8 @@ def test_in_a_graph_a_query_that_waits_for_rows_costs_what_it_did() -> None:
     assert together(chain, {name: name for name in unknown}, unknown).batch_seconds is None
     query = silent_query()
     query.close()
-    for heard in query.ledger.read([idle(40)])[0]:
-        query.add(heard, 2)
+    for ended in read(query.ledger, [idle(40)])[0]:
+        query.add(ended, 2)
     quiet = query.window(False, 35.0, 44.0)
     borrowed = operators(CHAIN, CHAIN.names, query.standing_in(quiet), STAGES, {"work": 3}, {}, KINDS)["work"]
     assert (borrowed.cpu_seconds, borrowed.processed, borrowed.parallelism) == (0.1, 50, 3)

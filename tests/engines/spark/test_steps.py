@@ -25,7 +25,7 @@ def realtime(folder: Path) -> World:
     return World(folder, mode="realtime")
 
 
-def test_in_micro_batch_tasks_for_the_new_nodes_are_made_before_these_are_ordered(tmp_path: Path) -> None:
+def test_in_micro_batch_tasks_for_new_nodes_are_made_before_the_nodes_are_ordered(tmp_path: Path) -> None:
     world = microbatch(tmp_path)
     engine = application(world)
     outcome = engine.apply(change(engine, nodes=2, key=4))
@@ -33,7 +33,7 @@ def test_in_micro_batch_tasks_for_the_new_nodes_are_made_before_these_are_ordere
     assert world.asked == ["parallelism key=4", "nodes n2", "executors 2", "parallelism key=4"]
 
 
-def test_in_real_time_mode_instances_come_after_the_executors_that_have_slots_for_them(
+def test_in_real_time_mode_instances_come_after_the_executors_with_slots_for_them(
     tmp_path: Path,
 ) -> None:
     world = realtime(tmp_path)
@@ -63,7 +63,7 @@ def test_a_scale_in_lowers_the_parallelism_waits_for_a_batch_and_then_frees_the_
     assert world.deaths == []
 
 
-def test_an_outcome_tells_the_pause_and_the_steps_of_its_own_change(tmp_path: Path) -> None:
+def test_an_outcome_has_the_pause_and_the_steps_of_its_own_change(tmp_path: Path) -> None:
     engine = application(microbatch(tmp_path))
     assert engine.apply(change(engine, total=3)).pause_seconds > 0
     second = engine.apply(change(engine, key=3))
@@ -71,7 +71,7 @@ def test_an_outcome_tells_the_pause_and_the_steps_of_its_own_change(tmp_path: Pa
     assert second.steps == ("key 2 -> 3",)
 
 
-def test_a_plan_that_names_nodes_exchanges_just_these(world: World) -> None:
+def test_a_plan_that_names_nodes_exchanges_exactly_these(world: World) -> None:
     engine = application(world, nodes=2, key=4)
     places = Placement(add=(("small", "local"),), remove=("n1",))
     plan = replace(change(engine), placement=places, changes=True)
@@ -82,7 +82,7 @@ def test_a_plan_that_names_nodes_exchanges_just_these(world: World) -> None:
     assert (len(world.ready()), world.deaths) == (2, [])
 
 
-def test_state_is_rewritten_after_the_nodes_came_and_its_pause_is_told(tmp_path: Path) -> None:
+def test_state_is_rewritten_after_the_nodes_are_up_and_its_pause_is_reported(tmp_path: Path) -> None:
     world = microbatch(tmp_path)
     engine = application(world)
     outcome = engine.apply(change(engine, nodes=2, total=4))
@@ -101,7 +101,7 @@ def test_what_spark_cannot_rewrite_is_refused_before_anything_is_touched(tmp_pat
     assert world.asked == []
 
 
-def test_a_failed_rewrite_takes_the_nodes_back(tmp_path: Path) -> None:
+def test_a_failed_rewrite_releases_the_new_nodes(tmp_path: Path) -> None:
     world = microbatch(tmp_path)
     engine = application(world)
     before = engine.configuration
@@ -113,7 +113,7 @@ def test_a_failed_rewrite_takes_the_nodes_back(tmp_path: Path) -> None:
     assert names(engine) == ("n1",)
 
 
-def test_nodes_that_nobody_gives_leave_everything_as_it_was(world: World) -> None:
+def test_nodes_that_cannot_be_ordered_leave_everything_as_it_was(world: World) -> None:
     engine = application(world)
     before = engine.configuration
     world.refuses_nodes = "no machine left"
@@ -124,7 +124,9 @@ def test_nodes_that_nobody_gives_leave_everything_as_it_was(world: World) -> Non
     assert (world.parallelism["key"], len(world.ready()), world.deaths) == (2, 1, [])
 
 
-def test_executors_that_do_not_come_in_time_are_a_failure_and_their_nodes_go(world: World) -> None:
+def test_executors_that_do_not_register_in_time_are_a_failure_and_their_nodes_are_removed(
+    world: World,
+) -> None:
     engine = application(world)
     before = engine.configuration
     world.executor_seconds = 100.0
@@ -165,24 +167,24 @@ def test_an_executor_that_does_not_leave_is_killed_in_micro_batch_and_kept_in_re
         assert world.asked[-2:] == ["kill 1", "remove n2"]
     else:
         assert (outcome.status, names(engine)) == (Status.FAILED, ("n1", "n2"))
-        assert "may still be needed: they stay" in outcome.reason
+        assert "did not leave in 60 s: they may still be needed, so they stay" in outcome.reason
         assert "kill 1" not in world.asked
 
 
-def test_the_window_after_a_change_holds_no_batch_of_the_configuration_before(world: World) -> None:
+def test_the_window_after_a_change_holds_no_batch_of_the_old_configuration(world: World) -> None:
     engine = application(world)
     engine.apply(change(engine, nodes=2, key=5))
     live(engine, 5)
-    seen = engine.observe()
-    assert seen.operators["key"].parallelism == 5
-    assert seen.application.batches and seen.application.batches >= 2
+    observation = engine.observe()
+    assert observation.operators["key"].parallelism == 5
+    assert observation.application.batches and observation.application.batches >= 2
 
 
-def test_nodes_say_which_instances_they_ran(world: World) -> None:
+def test_nodes_list_the_instances_they_ran(world: World) -> None:
     engine = application(world, nodes=2, key=4)
     live(engine, 5)
-    seen = engine.observe()
-    placed = {node.name: node.instances for node in seen.nodes}
+    observation = engine.observe()
+    placed = {node.name: node.instances for node in observation.nodes}
     total = world.state
     assert placed["n1"] == {"in": 1, "key": 2, "total": 1}
     assert placed["n2"] == {"key": 2, "total": total - 1} if total > 1 else {"key": 2}

@@ -94,35 +94,35 @@ def ending(around: Surroundings) -> Query:
     return Query(around.clock, why=None)
 
 
-def test_a_query_that_died_starts_again_and_each_time_later(around: Surroundings) -> None:
+def test_a_query_that_died_is_restarted_after_a_longer_wait_each_time(around: Surroundings) -> None:
     dying = [Query(around.clock, batch=True) for _ in range(8)]
     Scripted(around, *dying, ending(around)).supervise()
     assert around.stopping.waits == [1, 2, 4, 8, 16, 32, 60, 60]
-    assert around.notes[1] == "query: died: lost; it starts again in 2 s"
+    assert around.notes[1] == "query: died: lost; restarting in 2 s"
 
 
-def test_a_query_that_ran_long_starts_the_back_off_anew(around: Surroundings) -> None:
+def test_a_query_that_ran_long_resets_the_back_off(around: Surroundings) -> None:
     short, long = (Query(around.clock, seconds, batch=True) for seconds in (1.0, HEALTHY_SECONDS + 1))
     Scripted(around, short, short, long, short, ending(around)).supervise()
     assert around.stopping.waits == [1, 2, 1, 2]
 
 
-def test_a_start_that_fails_is_tried_again_after_a_longer_wait(around: Surroundings) -> None:
+def test_a_start_that_fails_is_retried_after_a_longer_wait(around: Surroundings) -> None:
     refused = ValueError("the broker is away")
     Scripted(around, Query(around.clock, batch=True), refused, refused, ending(around)).supervise()
     assert around.stopping.waits == [1, 2, 4]
     assert "the broker is away" in around.notes[1]
 
 
-def test_an_only_query_that_never_finished_a_batch_is_given_up(around: Surroundings) -> None:
+def test_a_sole_query_that_never_finished_a_batch_is_given_up(around: Surroundings) -> None:
     dying = [Query(around.clock) for _ in range(START_ATTEMPTS)]
-    with pytest.raises(RheostatError, match="the query does not start: lost"):
+    with pytest.raises(RheostatError, match="the query failed to start: lost"):
         Scripted(around, *dying).supervise()
     assert len(around.notes) == START_ATTEMPTS - 1
 
 
 @pytest.mark.parametrize(("alone", "batch"), [(False, False), (True, True)])
-def test_one_of_several_queries_or_one_that_worked_is_never_given_up(
+def test_a_query_among_several_or_one_that_worked_is_never_given_up(
     around: Surroundings, alone: bool, batch: bool
 ) -> None:
     dying = [Query(around.clock, batch=batch and not number) for number in range(2 * START_ATTEMPTS)]
@@ -130,14 +130,14 @@ def test_one_of_several_queries_or_one_that_worked_is_never_given_up(
     assert len(around.stopping.waits) == 2 * START_ATTEMPTS
 
 
-def test_a_query_of_a_spark_that_stopped_is_not_started_again(around: Surroundings) -> None:
+def test_a_query_is_not_restarted_once_its_spark_has_stopped(around: Surroundings) -> None:
     around.over = True
     with pytest.raises(RheostatError, match="Spark stopped: lost"):
         Scripted(around, Query(around.clock, batch=True)).supervise()
     assert not around.stopping.waits
 
 
-def test_a_query_that_is_replaced_is_not_taken_for_a_dead_one(around: Surroundings) -> None:
+def test_a_query_that_is_replaced_is_not_mistaken_for_a_dead_one(around: Surroundings) -> None:
     class Replaced(Query):
         def awaitTermination(self) -> None:  # noqa: N802
             supervised.query = cast(Any, ending(around))  # the state was rewritten meanwhile

@@ -46,14 +46,14 @@ def test_an_executor_that_dies_while_the_query_runs_is_replaced_and_both_are_tol
     totals: Shared, cluster: LocalCluster
 ) -> None:
     engine = totals.at(nodes=1)
-    run, before = engine.monitor.run_id, {executor["id"] for executor in engine.monitor.executors}
+    run, before = engine.monitor.run_id, {executor.id for executor in engine.monitor.executors}
     host = next(node for node in cluster.workers() if node.name == names(engine)[0])
     events = list(engine.observe().events)
     _executors(host)[0].kill()
 
     def replaced() -> bool:
         events.extend(engine.observe().events)
-        now = {executor["id"] for executor in engine.monitor.executors}
+        now = {executor.id for executor in engine.monitor.executors}
         kinds = {event.kind for event in events}  # told later than Spark counts it
         return {"executor added", "executor removed"} <= kinds and len(now) == 1 and not now & before
 

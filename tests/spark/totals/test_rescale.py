@@ -39,7 +39,7 @@ def test_a_driver_killed_while_it_rewrites_state_resumes_as_it_was(totals: Share
                     max(int(f.name) for f in log.iterdir() if f.name.isdigit()) for log in (offsets, commits)
                 )
                 if begun > done and _partitions(offsets / str(begun)) == 3:
-                    os.killpg(engine.monitor.link.pid, signal.SIGKILL)
+                    os.killpg(engine.driver.pid, signal.SIGKILL)
                     os._exit(0)
         finally:
             os._exit(1)
@@ -48,7 +48,7 @@ def test_a_driver_killed_while_it_rewrites_state_resumes_as_it_was(totals: Share
     assert outcome.status is Status.FAILED
     seen = observe_batches(engine, 2)
     assert seen.operators["total"].parallelism == 2
-    assert any("it starts again in" in event.text for event in seen.events if event.kind == "driver")
+    assert any("restarting in" in event.text for event in seen.events if event.kind == "driver")
     again = engine.apply(plan(engine, total=3))
     assert again.status is Status.APPLIED, again.reason
     assert observe_batches(engine, 2).operators["total"].parallelism == 3

@@ -1,4 +1,4 @@
-"""The controller's side of a driver process: starts it, asks it, ends it. Needs no Spark itself."""
+"""The controller's side of a driver process: starts it, sends it requests, ends it. Needs no Spark itself."""
 
 import contextlib
 import json
@@ -11,14 +11,15 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from rheostat.engines.spark import identity
-from rheostat.engines.spark.connection import ANSWER_SECONDS, Connection, DriverLostError, DriverSilentError
+from rheostat.engines.spark.connection import Connection, DriverLostError, DriverSilentError
 from rheostat.engines.spark.ending import end_in_order
 from rheostat.engines.spark.identity import Identity
 from rheostat.engines.spark.limits import LIMITS, Limits
+from rheostat.engines.spark.protocol import ANSWER_SECONDS, A, Describe, Ping, Request, Stop
 from rheostat.engines.spark.spec import FAILURE, LOG, PID, SPEC, Spec
+from rheostat.engines.spark.wire import OtherVersionError, ProtocolError, read_answer, write_request
 from rheostat.model.errors import RheostatError, UserError
 from rheostat.model.secrets import hide, secret_values, without_secrets
 from rheostat.services import cleanup_process
@@ -29,8 +30,7 @@ __all__ = ["DriverLostError", "DriverProcess", "EndedError"]
 START_SECONDS = 90.0
 _MODULE = "rheostat.engines.spark.driver"
 
-
-Keep = Callable[[int], Callable[[], None]]  # told of a process to end with us; returns how to forget it
+Keep = Callable[[int], Callable[[], None]]  # ends this process when we end; returns how to cancel that
 
 
 def _nothing() -> None:
@@ -38,7 +38,7 @@ def _nothing() -> None:
 
 
 def keep_nothing(_pid: int) -> Callable[[], None]:
-    """A driver on somebody else's cluster outlives its controller."""
+    """A driver on a cluster that is not ours outlives its controller."""
     return _nothing
 
 
@@ -47,25 +47,25 @@ class EndedError(RheostatError):
 
 
 class DriverProcess:
-    """A running driver process."""
+    """A running driver process, and the channel to it."""
 
-    def __init__(self, spec: Spec, pid: int, found: Identity | None = None) -> None:
+    def __init__(self, spec: Spec, pid: int, identity_on_file: Identity | None = None) -> None:
         self.spec, self.pid = spec, pid
         self.process: subprocess.Popen[bytes] | None = None  # None: an earlier controller started it
-        self._found = found
+        self._identity = identity_on_file
         self._connection = Connection(spec.socket, pid)
         self._forget: Callable[[], None] = _nothing
 
     @staticmethod
     def socket_path(scratch: Path | None = None) -> str:
-        """A place for the socket, alone in its folder."""
+        """A path for the socket, in a new folder of its own."""
         return str(identity.make_folder(scratch) / "driver")
 
     @classmethod
     def start(cls, spec: Spec, keep: Keep = keep_nothing) -> "DriverProcess":
-        """Start a driver process, tell whoever shall end it with us, and wait until it answers."""
+        """Start a driver process, register it with `keep`, and wait until it answers."""
         spec = replace(spec, token=identity.new_token())
-        folder, link = Path(spec.folder), None
+        folder, driver = Path(spec.folder), None
         try:
             (folder / FAILURE).unlink(missing_ok=True)
             identity.mark_folder(spec.scratch, spec.token)
@@ -79,35 +79,41 @@ class DriverProcess:
                     env=_environment(spec),
                     start_new_session=True,
                 )
-                link = cls(spec, process.pid)
-                link.process = process
-                link._forget = keep(process.pid)
+                driver = cls(spec, process.pid)
+                driver.process = process
+                driver._forget = keep(process.pid)
             with contextlib.suppress(ProcessLookupError):  # it ended already
                 Identity.of(process.pid).write(folder / PID)
-            link._wait_for_answer()
+            driver._wait_for_answer()
         except BaseException:
-            (link or cls(spec, pid=0)).kill()
+            (driver or cls(spec, pid=0)).kill()
             raise
-        return link
+        return driver
 
     @classmethod
     def attach(cls, folder: Path) -> "DriverProcess | None":
-        """Find the driver that an earlier controller left running; of one that hangs or died, clear the rest.
+        """Find the driver that an earlier controller left running; clean up after one that hangs or died.
 
-        Nothing in the folder is trusted: what does not prove to be this run's is left alone.
+        Nothing in the folder is trusted: what is not proven to belong to this run is left alone. So is a
+        driver of another version of Rheostat, which still runs the application.
         """
         try:
-            spec, found = Spec.read(folder / SPEC), Identity.read(folder / PID)
+            spec, on_file = Spec.read(folder / SPEC), Identity.read(folder / PID)
             if Path(spec.folder).resolve() != folder.resolve():  # a copy: the driver is the original's
                 return None
         except (OSError, ValueError):
             return None
-        link = cls(spec, found.pid, found)
-        if link.alive:
-            with contextlib.suppress(RheostatError):
-                link.ask("describe")
-                return link
-        link.kill()
+        driver = cls(spec, on_file.pid, on_file)
+        if driver.alive:
+            try:
+                driver.ask(Describe())
+                return driver
+            except OtherVersionError as error:
+                driver.hang_up()
+                raise _other_version(driver.pid, error) from None
+            except RheostatError:
+                pass
+        driver.kill()
         return None
 
     @property
@@ -115,44 +121,54 @@ class DriverProcess:
         """Whether the process still runs."""
         if self.process is not None:
             return self.process.poll() is None
-        return self._found is not None and self._found.is_alive(self.spec.token)
+        return self._identity is not None and self._identity.is_alive(self.spec.token)
 
-    def ask(self, what: str, timeout: float = ANSWER_SECONDS, **about: Any) -> Any:
+    def ask(self, request: Request[A], timeout: float = ANSWER_SECONDS) -> A:
         """Send a request and wait for its answer; what the driver refuses is a UserError."""
-        answer = self._hide(self._connection.ask({"do": what, **about}, timeout))
-        if "error" in answer:
-            raise (UserError if answer.get("refused") else RheostatError)(answer["error"])
-        return answer["ok"]
+        line = self._connection.ask(write_request(request), timeout)
+        try:
+            return read_answer(request, self._hide(line))
+        except ProtocolError as error:
+            self.hang_up()
+            raise DriverLostError(f"the driver does not answer as it should: {error}") from None
 
     @property
-    def has_left_word(self) -> bool:
-        """Whether the driver said why it ends; Spark itself may take longer."""
+    def has_left_reason(self) -> bool:
+        """Whether the driver has written down why it ends; Spark itself may take longer to end."""
         return (Path(self.spec.folder) / FAILURE).exists()
 
     def failure(self) -> RheostatError:
         """Why the driver process ended, as an error to raise."""
         folder = Path(self.spec.folder)
         try:
-            left = self._hide(json.loads((folder / FAILURE).read_text()))
-            ended, refused, message = left["ended"] is True, left["refused"] is True, str(left["message"])
+            reason = json.loads(self._hide((folder / FAILURE).read_bytes()))
+            ended, refused, message = (
+                reason["ended"] is True,
+                reason["refused"] is True,
+                str(reason["message"]),
+            )
         except (OSError, ValueError, LookupError, TypeError, RecursionError):  # none, or half of one
             return RheostatError(f"the driver process {self._end()}; its log is {folder / LOG}")
         if ended:
             return EndedError("the application ended")
         return (UserError if refused else RheostatError)(message)
 
-    def _hide(self, answer: dict[str, Any]) -> dict[str, Any]:
+    def _hide(self, line: bytes) -> bytes:
         """What the driver says ends up in the journal and on screens, where no secret belongs."""
         values = secret_values(self.spec.settings)
-        told: dict[str, Any] = hide(answer, values) if values else answer
-        return told
+        if not values:
+            return line
+        try:
+            return json.dumps(hide(json.loads(line), values)).encode()
+        except (ValueError, RecursionError):  # not JSON, so nobody will read it
+            return line
 
     def _forget_secrets(self) -> None:
-        """Leave no secret in the run's folder: only who attaches to a running driver needs them there."""
-        known = without_secrets(self.spec.settings)
-        if known != self.spec.settings and (Path(self.spec.folder) / SPEC).exists():
+        """Leave no secret in the run's folder: only a controller that attaches needs them there."""
+        public = without_secrets(self.spec.settings)
+        if public != self.spec.settings and (Path(self.spec.folder) / SPEC).exists():
             with contextlib.suppress(OSError):  # a full disk; nobody else can read the file
-                replace(self.spec, settings=known).write()
+                replace(self.spec, settings=public).write()
 
     def _end(self) -> str:
         code = None if self.process is None else self.process.poll()
@@ -168,19 +184,19 @@ class DriverProcess:
         """Ask it to stop, without waiting for the answer; whether the request was sent."""
         self.hang_up()
         with contextlib.suppress(DriverLostError):
-            self._connection.send({"do": "stop"})
+            self._connection.send(write_request(Stop()))
             return True
         return False
 
     def has_stopped(self, seconds: float) -> bool:
-        """Wait so long for the answer; whether it came, or the connection ended."""
+        """Wait up to `seconds` for the answer; whether it came, or the connection ended."""
         return self._connection.wait(seconds)
 
     def is_silent(self, seconds: float) -> bool:
-        """Whether it answers nothing at all for so long; one that refuses to answer is about to end."""
+        """Whether it answers nothing for `seconds`; one that refuses the connection is about to end."""
         connection = Connection(self.spec.socket, self.pid)
         try:
-            connection.ask({"do": "ping"}, seconds)
+            connection.ask(write_request(Ping()), seconds)
         except DriverSilentError:
             return True
         except DriverLostError:
@@ -190,7 +206,7 @@ class DriverProcess:
         return False
 
     def kill(self) -> None:
-        """End the process and all that it started, at once; what is not proven to be its own stays."""
+        """End the process and everything it started, at once; what is not proven to be its own stays."""
         self.hang_up()
         if self.process is not None:
             cleanup_process.end_session(self.pid)
@@ -204,7 +220,7 @@ class DriverProcess:
         self._forget_secrets()
 
     def crash(self) -> None:
-        """SIGKILL, as the operating system does it when memory runs out; tests and chaos use it."""
+        """Send SIGKILL, as the operating system does when memory runs out; tests use it."""
         os.killpg(self.pid, signal.SIGKILL)
 
     def _wait_for_answer(self) -> None:
@@ -213,7 +229,7 @@ class DriverProcess:
             if not self.alive:
                 raise self.failure()
             with contextlib.suppress(DriverLostError):
-                self.ask("describe")
+                self.ask(Describe())
                 return
             time.sleep(0.1)
         raise RheostatError(
@@ -221,14 +237,21 @@ class DriverProcess:
         )
 
     def hang_up(self) -> None:
-        """Close the connection; the next request opens another. Whoever waits for an answer gets none."""
+        """Close the connection: whoever waits gets an error, and the next request opens a new one."""
         self._connection.hang_up()
 
 
+def _other_version(pid: int, error: OtherVersionError) -> OtherVersionError:
+    return OtherVersionError(
+        f"the application's driver, process {pid}, was started by another version of Rheostat ({error}): "
+        f"resume with that version, or stop the application with `kill {pid}` and resume again"
+    )
+
+
 def _environment(spec: Spec) -> dict[str, str]:
-    """The driver's: its scratch files lie beside its socket, so that they go with it, however it ends."""
+    """The driver's environment: scratch files lie beside its socket and go with it, however it ends."""
     address, scratch = spec.spark_settings().get("spark.driver.bindAddress"), str(spec.scratch)
-    unpacked = f'"-Djava.io.tmpdir={scratch}"'  # libraries: a JVM that is killed leaves them
+    unpacked = f'"-Djava.io.tmpdir={scratch}"'  # libraries, which a JVM that is killed leaves behind
     return {
         "SPARK_LOCAL_DIRS": scratch,
         **os.environ,

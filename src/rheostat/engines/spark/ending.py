@@ -1,4 +1,4 @@
-"""Ends a driver in order: it may finish its batch, but one that is dead or hangs holds nobody up."""
+"""Stops a driver in order: it may finish its batch, but a dead or hanging driver holds nothing up."""
 
 import time
 from collections.abc import Callable
@@ -10,7 +10,7 @@ STEP_SECONDS = 0.05
 
 
 class Stoppable(Protocol):
-    """A driver as its end needs it."""
+    """What stopping needs of a driver."""
 
     @property
     def alive(self) -> bool:
@@ -20,13 +20,13 @@ class Stoppable(Protocol):
         """Ask it to stop, without waiting for the answer; whether the request was sent."""
 
     def has_stopped(self, seconds: float) -> bool:
-        """Wait so long for the answer; whether it came, or the connection ended."""
+        """Wait up to `seconds` for the answer; whether it came, or the connection ended."""
 
     def is_silent(self, seconds: float) -> bool:
-        """Whether it answers nothing at all for so long."""
+        """Whether it answers nothing at all for `seconds`."""
 
     def kill(self) -> None:
-        """End whatever is left of it, at once."""
+        """End whatever is left of it at once."""
 
 
 def end_in_order(
@@ -36,7 +36,7 @@ def end_in_order(
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Let the running batch end, then Spark, then the process; kill what does not end in time."""
+    """Let the running batch end, then Spark, then the process; kill whatever does not end in time."""
     try:
         if not driver.begin_stop() or _batch_ends(driver, limits, say, now):
             until = now() + limits.spark_seconds
@@ -49,13 +49,13 @@ def end_in_order(
 def _batch_ends(
     driver: Stoppable, limits: Limits, say: Callable[[str], None], now: Callable[[], float]
 ) -> bool:
-    """Wait for the running batch; False: the driver hangs, or takes longer than the boundary may."""
+    """Wait for the running batch; False: the driver hangs, or takes longer than a batch may."""
     began = now()
-    until, told = began + limits.stop_seconds, False
+    until, announced = began + limits.stop_seconds, False
     while not driver.has_stopped(min(limits.patience_seconds, max(0.0, until - now()))):
         if now() >= until or driver.is_silent(limits.silent_seconds):
             return False
-        if not told:
+        if not announced:
             say(f"waiting for the running batch to end, at most {until - now():.0f} s")
-            told = True
+            announced = True
     return True

@@ -1,8 +1,8 @@
-"""Proves that a process and a scratch folder are those of one driver.
+"""Proves that a process and a scratch folder belong to a certain driver.
 
-The files in a run's folder may be old, copied or forged. So every driver gets a random token: in its
+The files in a run's folder may be old, copied or forged. So every driver gets a random token, in its
 environment, which only its user can read, and in a file of its scratch folder. Only a process that was
-started with the token is ended, only a folder that holds the token is removed.
+started with the token is ended, and only a folder that holds the token is removed.
 """
 
 import contextlib
@@ -24,17 +24,17 @@ _PREFIX = "rheostat-"
 
 
 def new_token() -> str:
-    """One that nobody can guess."""
+    """A token that cannot be guessed."""
     return secrets.token_hex(16)
 
 
 def make_folder(scratch: Path | None = None) -> Path:
-    """A folder for a driver's socket and scratch files: paths of sockets are short, users' are not."""
+    """A folder for a driver's socket and scratch files; a user's own path may be too long for a socket."""
     return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=scratch))
 
 
 def mark_folder(folder: Path, token: str) -> None:
-    """Leave the token in it."""
+    """Leave the token in the folder."""
     write_private(folder / TOKEN, token.encode())
 
 
@@ -43,7 +43,7 @@ def remove_folder(folder: Path, token: str) -> None:
     if not _holds(folder, token):
         return
     with contextlib.suppress(OSError):
-        for path in folder.iterdir():  # the token goes last: a removal that is cut short can be repeated
+        for path in folder.iterdir():  # the token goes last, so that an interrupted removal can be repeated
             if path.name != TOKEN:
                 shutil.rmtree(path, ignore_errors=True)
                 path.unlink(missing_ok=True)
@@ -52,11 +52,12 @@ def remove_folder(folder: Path, token: str) -> None:
 
 def _holds(folder: Path, token: str) -> bool:
     try:
-        about = folder.lstat()
-        ours = stat.S_ISDIR(about.st_mode) and about.st_uid == os.getuid() and not about.st_mode & 0o077
+        status = folder.lstat()
+        private = not status.st_mode & 0o077 and status.st_uid == os.getuid()
         return (
             bool(token)
-            and ours
+            and stat.S_ISDIR(status.st_mode)
+            and private
             and folder.name.startswith(_PREFIX)
             and (folder / TOKEN).read_bytes() == token.encode()
         )
@@ -66,14 +67,14 @@ def _holds(folder: Path, token: str) -> bool:
 
 @dataclass(frozen=True)
 class Identity:
-    """A driver process, and when it started: its number may be another's by now."""
+    """A driver process, and when it started: by now another process may have its number."""
 
     pid: int
     started: int  # ticks since boot
 
     @classmethod
     def of(cls, pid: int) -> "Identity":
-        """That of a process that runs."""
+        """The identity of a running process."""
         return cls(pid, started_at(pid))
 
     @classmethod
@@ -83,7 +84,7 @@ class Identity:
         return cls(int(pid), int(started))
 
     def write(self, path: Path) -> None:
-        """Write it all at once: half a number would be another process."""
+        """Write it at once: half a number would name another process."""
         new = path.with_suffix(".new")
         new.write_text(f"{self.pid} {self.started}\n")
         new.replace(path)
@@ -97,7 +98,7 @@ class Identity:
 
 
 def end_session(session: int, token: str) -> None:
-    """End the processes of a driver's session, if it is that of the driver with this token."""
+    """End the processes of a session, if it belongs to the driver with this token."""
     if any(_has_token(pid, token) for pid in cleanup_process.members(session)):
         cleanup_process.end_session(session)
 

@@ -1,18 +1,18 @@
-"""Cuts an application's graph into its linear parts: each becomes a streaming query."""
+"""Cuts an application's graph into chains: each becomes a streaming query."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-_RECEIVED = ":in"  # marks the rows that a part took from its topics
+_RECEIVED = ":in"  # marks the rows that a chain took from its topics
 
 
 @dataclass(frozen=True)
 class QueryChain:
-    """A chain of steps, named after the first."""
+    """A chain of steps, named after its first."""
 
     steps: tuple[str, ...]
-    reads: tuple[str, ...] = ()  # the steps whose topics it reads; none: it begins with a source
-    writes: bool = False  # whether its rows go to a topic; else to a sink
+    reads: tuple[str, ...] = ()  # the steps whose topics it reads; empty: it begins with a source
+    writes: bool = False  # whether its rows go to a topic instead of a sink
 
     @property
     def name(self) -> str:
@@ -21,7 +21,7 @@ class QueryChain:
 
     @property
     def markers(self) -> tuple[str, ...]:
-        """The names of its observe()s, from below; one that reads a topic counts what it received first."""
+        """The names of its observe()s, upstream first; after a topic, the received rows are counted too."""
         return (received(self.name), *self.steps) if self.reads else self.steps
 
 
@@ -35,26 +35,26 @@ def received(operator: str) -> str:
 
 
 def operator_of(marker: str) -> str:
-    """Whose a marker is."""
+    """The operator that a marker belongs to."""
     return marker.removesuffix(_RECEIVED)
 
 
 def cut(inputs: Mapping[str, Sequence[str]]) -> tuple[QueryChain, ...]:
-    """The parts of a graph, upstream first; `inputs` lists steps after those that they read.
+    """The chains of a graph, upstream first; `inputs` lists steps after those that they read.
 
-    >>> [part.steps for part in cut({"in": [], "a": ["in"], "b": ["a"], "c": ["a"], "d": ["b", "c"]})]
+    >>> [chain.steps for chain in cut({"in": [], "a": ["in"], "b": ["a"], "c": ["a"], "d": ["b", "c"]})]
     [('in', 'a'), ('b',), ('c',), ('d',)]
     """
     readers: dict[str, list[str]] = {name: [] for name in inputs}
     for name, upstream in inputs.items():
         for other in upstream:
             readers[other].append(name)
-    parts = []
+    chains = []
     for first, upstream in inputs.items():
         if len(upstream) == 1 and len(readers[upstream[0]]) == 1:
-            continue  # within the part of the one before it
+            continue  # it belongs to the chain of the step before it
         steps = [first]
         while len(readers[steps[-1]]) == 1 and len(inputs[readers[steps[-1]][0]]) == 1:
             steps.append(readers[steps[-1]][0])
-        parts.append(QueryChain(tuple(steps), tuple(upstream), bool(readers[steps[-1]])))
-    return tuple(parts)
+        chains.append(QueryChain(tuple(steps), tuple(upstream), bool(readers[steps[-1]])))
+    return tuple(chains)

@@ -1,4 +1,4 @@
-"""What a controller tells the driver process that it starts; plain data, in a file of the run's folder."""
+"""What a driver process is to run: its controller leaves it as plain data in a file of the run's folder."""
 
 import hashlib
 from collections.abc import Mapping
@@ -20,22 +20,22 @@ SPREAD_STATE = "spark.rheostat.spreadState"  # false: state stays on the executo
 
 @dataclass(frozen=True)
 class Spec:
-    """One application to run."""
+    """An application to run."""
 
     name: str
     script: str
     master: str
-    folder: str  # the run's own: log, journal, checkpoint
+    folder: str  # of the run: log, journal, checkpoint
     socket: str  # where the driver process answers
     checkpoint: str
     mode: str = "microbatch"
     arguments: tuple[str, ...] = ()
-    slots: int = 2  # of one executor
+    slots: int = 2  # per executor
     executor_memory_mb: int = 640
-    trigger_seconds: float | None = None  # None: as the script says
-    kafka: str | None = None  # HOST:PORT of the broker that links the queries of a graph
-    settings: Mapping[str, str] = field(default_factory=dict)  # Spark's, beyond ours
-    token: str = ""  # proves which process and which scratch folder are this driver's
+    trigger_seconds: float | None = None  # None: as the script sets it
+    kafka: str | None = None  # HOST:PORT of the broker that connects the queries of a graph
+    settings: Mapping[str, str] = field(default_factory=dict)  # Spark's, on top of ours
+    token: str = ""  # proves which process and which scratch folder belong to this driver
 
     @property
     def scratch(self) -> Path:
@@ -55,13 +55,13 @@ class Spec:
 
     @property
     def topic_prefix(self) -> str:
-        """What the names of a graph's topics begin with: a run with another checkpoint has others."""
+        """The prefix of a graph's topics; a run with another checkpoint has another prefix."""
         return f"rheostat.{self.name}.{hashlib.sha256(self.checkpoint.encode()).hexdigest()[:8]}."
 
     def write(self) -> Path:
         """Write it where the driver process will read it."""
         path = Path(self.folder) / SPEC
-        write_private(path, _SPEC.dump_json(self, indent=2))  # its settings may hold secrets
+        write_private(path, _SPEC.dump_json(self, indent=2))  # its settings may contain secrets
         return path
 
     @staticmethod
@@ -70,7 +70,7 @@ class Spec:
         return _SPEC.validate_json(path.read_bytes())
 
     def spark_settings(self) -> dict[str, str]:
-        """Spark's settings for this run; ours first, so that the user's win."""
+        """Spark's settings for this run; ours come first, so that the user's win."""
         loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         page = self.settings.get("spark.ui.enabled", "false").lower() == "true"
         return {
@@ -84,11 +84,11 @@ class Spec:
             "spark.decommission.enabled": "true",  # a leaving executor finishes its tasks
             "spark.sql.adaptive.streaming.stateless.enabled": "false",  # it would hide the stages
             "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state"
-            ".RocksDBStateStoreProvider",  # the only one whose state can be rewritten
+            ".RocksDBStateStoreProvider",  # the only provider whose state can be rewritten
             "spark.sql.streaming.metricsEnabled": "false",
-            "spark.sql.streaming.noDataProgressEventInterval": "1000",  # ms: a silent stream says that it is
-            "spark.sql.streaming.realTimeMode.allowlistCheck": "false",  # checks.py says it earlier
-            "spark.locality.wait": "1s",  # tasks wait as long for their state's place, then it moves
+            "spark.sql.streaming.noDataProgressEventInterval": "1000",  # ms: idle streams say so
+            "spark.sql.streaming.realTimeMode.allowlistCheck": "false",  # plan_checks.py refuses earlier
+            "spark.locality.wait": "1s",  # how long tasks wait for the executor with their state
             **self.settings,
         }
 

@@ -1,4 +1,4 @@
-"""The driver process: `python -m rheostat.engines.spark.driver FILE` runs a script in a session of ours."""
+"""The driver process: `python -m rheostat.engines.spark.driver FILE` runs a script in our session."""
 
 import contextlib
 import json
@@ -23,28 +23,28 @@ from rheostat.model.errors import RheostatError, UserError
 
 
 def main(path: str) -> int:
-    """Run the script until it ends; why it ended is left in a file for the controller."""
+    """Run the script until it ends; leave the reason in a file for the controller."""
     spec = Spec.read(Path(path))
     try:
         return _run(spec)
     except KeyboardInterrupt:
         return 130
-    except Exception as error:  # Spark itself does not start
-        return _leave(spec, error)
+    except Exception as error:  # Spark itself failed to start
+        return _leave_reason(spec, error)
     finally:
         remove_folder(spec.scratch, spec.token)
 
 
 def _run(spec: Spec) -> int:
-    """Run the script, and leave why it ended before Spark ends, which may take longer than anybody waits."""
+    """Run the script; leave the reason for its end before Spark ends, which may take too long to wait for."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    tempfile.tempdir = str(spec.scratch)  # where a start that is cut short leaves nothing
+    tempfile.tempdir = str(spec.scratch)  # where an interrupted start leaves nothing behind
     try:
         session = Session(spec)
-    except Exception as error:  # a setting, a port or a Master that is not there
-        raise UserError(f"Spark does not start: {plain(error)}") from None
+    except Exception as error:  # a wrong setting, a port in use, no Master
+        raise UserError(f"Spark failed to start: {plain(error)}") from None
     finally:
-        tempfile.tempdir = None  # the script's are its own
+        tempfile.tempdir = None  # the script has its own
     runner = runner_module.current = Runner(session, spec)
     server = RequestServer(runner, Path(spec.socket))
 
@@ -53,7 +53,7 @@ def _run(spec: Spec) -> int:
 
     signal.signal(signal.SIGTERM, stop)
     try:
-        return _leave(spec, _end_of_script(spec, runner))
+        return _leave_reason(spec, _end_of_script(spec, runner))
     finally:
         runner.closing = True
         server.close()
@@ -71,7 +71,7 @@ def _end_of_script(spec: Spec, runner: Runner) -> Exception | None:
 
 
 def _run_script(spec: Spec, runner: Runner) -> None:
-    """Run it as Python would; what fails before its query runs is the script's own mistake."""
+    """Run it as Python would; whatever fails before its query runs is the script's own mistake."""
     sys.argv = [spec.script, *spec.arguments]
     sys.path.insert(0, str(Path(spec.script).parent))
     try:
@@ -79,36 +79,36 @@ def _run_script(spec: Spec, runner: Runner) -> None:
     except SystemExit as error:
         if error.code not in (None, 0):
             kind = RheostatError if runner.has_run() else UserError
-            raise kind(f"{spec.script} ended itself: {error.code}") from None
+            raise kind(f"{spec.script} exited: {error.code}") from None
     except RheostatError:
         raise
     except Exception as error:
         if runner.has_run():
             raise
-        said = f"{type(error).__name__}: {plain(error)}"
-        raise UserError(f"{spec.script}, line {_line(error, spec.script)}: {said}") from None
+        message = f"{type(error).__name__}: {plain(error)}"
+        raise UserError(f"{spec.script}, line {_line(error, spec.script)}: {message}") from None
 
 
 def _line(error: Exception, script: str) -> int | None:
-    """The line of the script in which an error arose."""
+    """The line of the script in which an error was raised."""
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == script]
     return lines[-1] if lines else getattr(error, "lineno", None)
 
 
-def _leave(spec: Spec, error: Exception | None) -> int:
-    """Say why it ended; None: it was done."""
+def _leave_reason(spec: Spec, error: Exception | None) -> int:
+    """Write down why it ended; None: it had finished."""
     if error is not None and not isinstance(error, RheostatError):
         error = RheostatError(f"{type(error).__name__}: {plain(error)}")
-    about = {"ended": error is None, "refused": isinstance(error, UserError), "message": str(error or "")}
+    reason = {"ended": error is None, "refused": isinstance(error, UserError), "message": str(error or "")}
     with contextlib.suppress(OSError):  # a full disk
         note = Path(spec.folder) / FAILURE
-        new = note.with_suffix(".new")  # the controller looks at any moment
-        new.write_text(json.dumps(about))
+        new = note.with_suffix(".new")  # the controller may look at any moment
+        new.write_text(json.dumps(reason))
         new.replace(note)
     if error is None:
         return 0
     print(f"rheostat: {error}", file=sys.stderr)
-    return 2 if about["refused"] else 1
+    return 2 if reason["refused"] else 1
 
 
 if __name__ == "__main__":

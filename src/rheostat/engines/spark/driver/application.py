@@ -42,20 +42,20 @@ class Step:
     stateful: bool = False
     min_parallelism: int = 1
     max_parallelism: int = DEFAULT_MAX_PARALLELISM
-    arrived: Callable[[], float] | None = None  # rows that a source was offered so far, where somebody knows
+    arrived: Callable[[], float] | None = None  # rows that a source was offered so far, if that is known
 
 
 @dataclass
 class Application:
     """A graph of operators from sources to sinks. Nothing happens before `run`.
 
-    A chain becomes one streaming query. Where rows fan out or in, the graph is cut into several queries that
-    a Kafka topic links, so that every operator keeps a parallelism and a queue of its own.
+    A chain becomes one streaming query. Where rows fan out or in, the graph is cut into several queries,
+    connected by Kafka topics, so that every operator keeps its own parallelism and queue.
     """
 
     name: str
     trigger_seconds: float = 5.0
-    link_partitions: int | None = None  # of a topic between two queries; None: as the mode needs
+    link_partitions: int | None = None  # of a topic between two queries; None: what the mode needs
     steps: dict[str, Step] = field(default_factory=dict)
     sinks: dict[str, tuple[str, Write]] = field(default_factory=dict)  # step -> its sink's name and writer
 
@@ -68,8 +68,8 @@ class Application:
         )
 
     def run(self) -> None:
-        """Run until it is stopped: under `rheostat run` elastically, else at a fixed size."""
-        from rheostat.engines.spark.driver import runner  # noqa: PLC0415 - a host imports this module
+        """Run until stopped: elastically under `rheostat run`, else at a fixed size."""
+        from rheostat.engines.spark.driver import runner  # noqa: PLC0415 - the runner imports this module
 
         runner.run(self)
 
@@ -80,7 +80,7 @@ class Application:
         read = {upstream for step in self.steps.values() for upstream in step.inputs}
         for name in self.steps:
             if name not in read and name not in self.sinks:
-                raise UserError(f"nobody takes the rows of {name!r}: give it a sink, or leave it out")
+                raise UserError(f"nothing reads the rows of {name!r}: give it a sink, or leave it out")
             if name in read and name in self.sinks:
                 raise UserError(
                     f"{name!r} has both a sink and an operator behind it: put an operator before the sink"
@@ -100,10 +100,10 @@ class Application:
 
 @dataclass(frozen=True)
 class Rows:
-    """What flows after one step, or after several; any number of operators can take it."""
+    """The rows after a step, or after several; any number of operators can take them."""
 
     application: Application
-    after: Mapping[str, str | None]  # steps, and the condition that their rows meet; None: all
+    after: Mapping[str, str | None]  # steps, and the condition that their rows must meet; None: all rows
 
     def operator(
         self,
@@ -117,8 +117,8 @@ class Rows:
     ) -> Rows:
         """Add an operator: a function from DataFrame to DataFrame, in a stage of its own.
 
-        Rows with equal `keys` meet in one instance. A stateful operator keeps the number of instances that it
-        began with unless bounds are given: changing it means to stop and to rewrite its state.
+        Rows with equal `keys` meet in the same instance. A stateful operator keeps the number of instances
+        that it began with unless bounds are given: changing it means stopping and rewriting its state.
         """
         low = min_parallelism or (max_parallelism or DEFAULT_STATE_PARTITIONS if stateful else 1)
         high = max_parallelism or (low if stateful else DEFAULT_MAX_PARALLELISM)
@@ -127,7 +127,7 @@ class Rows:
         )
 
     def where(self, condition: str) -> Rows:
-        """Only the rows that meet an SQL condition: whoever takes these gets no others."""
+        """Only the rows that meet an SQL condition."""
         both = {name: f"({old}) and ({condition})" if old else condition for name, old in self.after.items()}
         return Rows(self.application, both)
 
@@ -136,15 +136,17 @@ class Rows:
         after = dict(self.after)
         for other in others:
             if twice := set(after) & set(other.after):
-                raise UserError(f"merge: the rows of {min(twice)!r} may come in once")
+                raise UserError(f"merge: the rows of {min(twice)!r} can be merged only once")
             after |= other.after
         return Rows(self.application, after)
 
     def sink(self, name: str, write: Write) -> None:
-        """Write the rows somewhere: `write` returns a DataStreamWriter that is not started yet."""
+        """Write the rows somewhere: `write` returns a DataStreamWriter that has not been started."""
         [step, *others], sinks = self.after, self.application.sinks
         if others or self.after[step]:
-            raise UserError(f"sink {name!r} takes all rows of one operator: put an operator before it")
+            raise UserError(
+                f"sink {name!r} must take all rows of a single operator: put an operator before it"
+            )
         if step in sinks:
             raise UserError(f"{step!r} has a sink already: put an operator before a second one")
         sinks[step] = (name, write)

@@ -1,8 +1,8 @@
 """Ends a streaming query between two batches.
 
-Spark's own `stop` interrupts the batch that runs. Some of its rows may have reached a sink already, and would
-come again after a restart. So a query is stopped in the pause between two batches. Where it has none, because
-it is behind or in Real-Time Mode, the batch that runs becomes its last.
+Spark's own `stop` interrupts the running batch. Some of its rows may have reached a sink already, and would
+come again after a restart. So a query is stopped in the pause between two batches. Where there is none,
+because the query is behind or in Real-Time Mode, the running batch becomes its last.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from rheostat.engines.spark.limits import LIMITS
 
-PAUSE_SECONDS = 0.5  # to stop within
+PAUSE_SECONDS = 0.5  # enough time to stop in
 MOMENT_SECONDS = 0.03
 SETTLE_SECONDS = 0.3  # until a trigger that had begun shows in the query's status
 
@@ -35,17 +35,17 @@ def stop_between_batches(query: StreamingQuery, trigger_seconds: float) -> None:
 
 
 def _is_in_a_pause(query: StreamingQuery, every: float) -> bool:
-    """Whether it waits, and not for a batch that is about to begin: they do on multiples of the interval."""
+    """Whether it waits, and no batch is about to begin: batches begin at multiples of the interval."""
     if not _waits(query):
         return False
-    time.sleep(MOMENT_SECONDS)  # between two batches that follow each other at once it waits as well
+    time.sleep(MOMENT_SECONDS)  # it also waits for a moment between two batches that follow at once
     return _waits(query) and (not every or every - time.time() % every > min(PAUSE_SECONDS, every / 4))
 
 
 def _keeps_waiting(query: StreamingQuery) -> bool:
-    """Whether no trigger had begun when the query was told to begin no other.
+    """Whether no trigger had begun when we told the query to begin no other batch.
 
-    One that had may be planning its batch: it has logged its offsets and has no tasks yet.
+    A trigger that had may be planning its batch: it has logged its offsets and has no tasks yet.
     """
     until = time.monotonic() + SETTLE_SECONDS
     while time.monotonic() < until:
@@ -61,15 +61,15 @@ def _waits(query: StreamingQuery) -> bool:
 
 
 def _has_tasks(query: StreamingQuery) -> bool:
-    """Whether a batch is past its planning: one that is told to be the last before would be interrupted."""
+    """Whether a batch is past its planning: before that, making it the last would interrupt it."""
     jobs = _execution(query).sparkSession().sparkContext().statusTracker()
     numbers = jobs.getJobIdsForGroup(str(query.runId))
-    found = (jobs.getJobInfo(number) for number in numbers)
-    return any(one.isDefined() and str(one.get().status()) == "RUNNING" for one in found)
+    jobs_of_query = (jobs.getJobInfo(number) for number in numbers)
+    return any(job.isDefined() and str(job.get().status()) == "RUNNING" for job in jobs_of_query)
 
 
 def _begin_no_other(query: StreamingQuery) -> None:
-    """What `stop` does first, without its interrupt: a batch that runs becomes the last."""
+    """Do what `stop` does first, without its interrupt: the running batch becomes the last."""
     execution = _execution(query)
     state = execution.state()
     loader = execution.getClass().getClassLoader()

@@ -39,7 +39,7 @@ class Builder:
         return rows
 
     def writer(self, part: QueryChain) -> Any:
-        """A part's writer, not started yet."""
+        """A part's writer, which has not been started."""
         rows: Any = self.rows(part)
         if not part.writes:
             return self._app.sinks[part.steps[-1]][1](rows)
@@ -51,13 +51,13 @@ class Builder:
         return self._links.write(rows, routes, "append" if "Join" in stateful else "update")
 
     def create_topics(self) -> None:
-        """Create what links the queries."""
+        """Create the topics that connect the queries."""
         if self._links is not None:
             last = [part.steps[-1] for part in self.parts if part.writes]
             self._links.create({self._topic(step, reader) for step in last for reader in self._readers(step)})
 
     def subscriptions(self) -> int:
-        """How many readers of partitions the graph has within."""
+        """How many readers of partitions the graph has inside."""
         links = self._links
         return 0 if links is None else links.partitions * sum(len(part.reads) for part in self.parts)
 
@@ -65,7 +65,8 @@ class Builder:
         assert self._links is not None
         schemas = [self._schema(name) for name in part.reads]
         shapes = {
-            tuple((field.name, field.dataType.simpleString()) for field in one.fields) for one in schemas
+            tuple((field.name, field.dataType.simpleString()) for field in schema.fields)
+            for schema in schemas
         }
         if len(shapes) > 1:
             raise UserError(

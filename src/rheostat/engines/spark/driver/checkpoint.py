@@ -11,7 +11,7 @@ _NOTE = "rheostat.json"
 
 
 class Checkpoint:
-    """The checkpoint of one query."""
+    """The checkpoint of a query."""
 
     def __init__(self, spark: SparkSession, location: str) -> None:
         context: Any = spark.sparkContext
@@ -25,7 +25,7 @@ class Checkpoint:
         return max(self._batches("offsets"), default=None)
 
     def last_committed(self) -> int | None:
-        """The newest batch that is done."""
+        """The newest batch that is committed."""
         return max(self._batches("commits"), default=None)
 
     def at_boundary(self) -> bool:
@@ -41,7 +41,7 @@ class Checkpoint:
         return int(conf["spark.sql.shuffle.partitions"]) if "spark.sql.shuffle.partitions" in conf else None
 
     def forget_unfinished_rewrite(self) -> bool:
-        """Take back a rewrite of the state that was cut short; it moves no rows, so nothing is lost."""
+        """Roll back a rewrite of the state that was interrupted; it moves no rows, so nothing is lost."""
         begun, committed = self.last_begun(), self.last_committed()
         if begun is None or committed is None or begun == committed:
             return False
@@ -52,18 +52,18 @@ class Checkpoint:
         return True
 
     def check_owner(self, about: dict[str, Any]) -> None:
-        """Refuse a checkpoint that another topology wrote; of one without a note Spark checks what it can."""
+        """Refuse a checkpoint that another topology wrote; without our note Spark checks what it can."""
         if not self._files.exists(self._at(_NOTE)):
             return
         owner = json.loads(self._read(_NOTE))
         if owner != about:
             raise UserError(
                 f"checkpoint {self.location} belongs to {_describe(owner)}, this is {_describe(about)}: "
-                "choose another --checkpoint, or remove it to begin anew"
+                "choose another --checkpoint, or remove it to start from the beginning"
             )
 
     def claim(self, about: dict[str, Any]) -> None:
-        """Note in a new checkpoint whose it is; only a run that begins does so."""
+        """Note in a new checkpoint whose it is, once a run begins."""
         if not self._files.exists(self._at(_NOTE)) and self.last_begun() is None:
             self._write(_NOTE, json.dumps(about))
 

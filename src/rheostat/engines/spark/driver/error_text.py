@@ -1,9 +1,9 @@
-"""What Spark's errors say, for people."""
+"""Spark's errors in one readable line."""
 
 
 def plain(error: Exception) -> str:
-    """What a Spark error says, in one line, without its stack, its plan, its place in the SQL and its ids."""
-    java = str(error).partition("\n: ")  # Py4J names the call first
+    """A Spark error in one line, without its stack, its plan, its position in the SQL and its ids."""
+    java = str(error).partition("\n: ")  # Py4J puts the call first
     text = (java[2] or java[0]).partition("\n\tat ")[0]
     said = " ".join((_python_error(text) or text).split())
     said = said.partition("terminated with exception: ")[2] or said

@@ -1,4 +1,4 @@
-"""Compiles our Java files inside Spark's own JVM, with the compiler that Spark SQL brings along."""
+"""Compiles our Java files inside Spark's own JVM, with the compiler that ships with Spark SQL."""
 
 from importlib.resources import files
 from typing import Any
@@ -14,6 +14,6 @@ def load(spark: SparkSession, name: str) -> Any:
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
     compiler.cook(source)
-    found = compiler.getClassLoader().loadClass(f"rheostat.{name}")
-    made = found.getDeclaredConstructor(gateway.new_array(jvm.java.lang.Class, 0))
-    return made.newInstance(gateway.new_array(jvm.java.lang.Object, 0))
+    compiled = compiler.getClassLoader().loadClass(f"rheostat.{name}")
+    constructor = compiled.getDeclaredConstructor(gateway.new_array(jvm.java.lang.Class, 0))
+    return constructor.newInstance(gateway.new_array(jvm.java.lang.Object, 0))

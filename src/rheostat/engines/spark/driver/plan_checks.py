@@ -1,4 +1,4 @@
-"""What a mode cannot run, found in the query's plan before it starts."""
+"""Finds in a query's plan what its mode cannot run, before it starts."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ _STATE = {
 
 
 def check_plan(plan: Any, mode: str) -> None:
-    """Refuse what the mode cannot run, before anything starts; `plan` is the analysed plan in the JVM."""
+    """Refuse what the mode cannot run before anything starts; `plan` is the analysed plan in the JVM."""
     nodes = list(_walk(plan))
     if not plan.isStreaming():
         raise UserError("the application reads no stream: begin with spark.readStream")
@@ -41,15 +41,15 @@ def check_plan(plan: Any, mode: str) -> None:
 
 
 def stateful_nodes(plan: Any) -> list[str]:
-    """The names of the nodes that keep state; a join of two streams is one."""
-    found = []
+    """The names of the nodes that keep state, joins of two streams included."""
+    names = []
     for node in _walk(plan):
         name = str(node.nodeName())
         streams = node.isStreaming()
         join = name == "Join" and all(node.children().apply(i).isStreaming() for i in range(2))
         if join or (streams and name in _STATE):
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def _check_source(node: Any) -> None:

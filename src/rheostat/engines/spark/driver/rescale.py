@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from rheostat.engines.spark.driver import plan_checks
 from rheostat.engines.spark.driver.error_text import plain
 from rheostat.engines.spark.driver.runner import Runner
 from rheostat.engines.spark.driver.supervisor import Supervisor
+from rheostat.engines.spark.protocol import Rescaled
 from rheostat.model.errors import RheostatError, UserError
 
 RESTART_SECONDS = 120.0
@@ -19,15 +19,7 @@ def _nothing(_step: str) -> None:
     pass
 
 
-before_step: Callable[[str], None] = _nothing  # told each step's name; faults are put in here
-
-
-@dataclass(frozen=True)
-class Rescaled:
-    """How it went."""
-
-    pause_seconds: float  # from the stop to the first batch after it
-    rewrite_seconds: float
+before_step: Callable[[str], None] = _nothing  # called with each step's name; tests inject faults here
 
 
 def refusal(runner: Runner, operator: str) -> str | None:
@@ -40,7 +32,7 @@ def refusal(runner: Runner, operator: str) -> str | None:
         if "Aggregate" in plan_checks.stateful_nodes(frame._jdf.queryExecution().analyzed()):
             return "Spark cannot rewrite the state of an aggregation in Real-Time Mode"
     if "RocksDB" not in str(runner.session.spark.conf.get("spark.sql.streaming.stateStore.providerClass")):
-        return "Spark rewrites state of the RocksDB provider only"
+        return "Spark rewrites only the state of the RocksDB provider"
     return None
 
 
@@ -78,7 +70,7 @@ def rescale(runner: Runner, operator: str, count: int) -> Rescaled:
 
 
 def _stop_at_boundary(supervisor: Supervisor) -> None:
-    """Stop, and finish a batch that the stop left half done: Spark rewrites no open batch."""
+    """Stop, and finish a batch that the stop left half done: Spark rewrites no state with an open batch."""
     checkpoint = supervisor.checkpoint
     if supervisor.query is None:
         raise RheostatError("there is no query to rescale")

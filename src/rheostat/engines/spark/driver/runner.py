@@ -1,4 +1,4 @@
-"""Runs one application inside its driver process, and does to it what a controller asks."""
+"""Runs one application inside its driver process, and changes it as a controller asks."""
 
 import time
 from collections.abc import Mapping
@@ -18,8 +18,12 @@ from rheostat.engines.spark.driver.query_topics import QueryTopics
 from rheostat.engines.spark.driver.script import Script
 from rheostat.engines.spark.driver.session import Session
 from rheostat.engines.spark.driver.supervisor import Supervisor
+from rheostat.engines.spark.events import Note, QueryStarted
+from rheostat.engines.spark.protocol import Description, QueryStatus, Report
+from rheostat.engines.spark.protocol import Step as StepFacts
 from rheostat.engines.spark.query_graph import QueryChain
 from rheostat.engines.spark.spec import Spec
+from rheostat.model.documents import storable
 from rheostat.model.errors import RheostatError, UserError
 
 current: "Runner | None" = None  # the runner of this process, if a controller started it
@@ -38,14 +42,14 @@ class Runner:
         self.stopping = Event()
         self._begin = Event()
         self._parallelism: dict[str, int] = {}
-        self._notes: list[dict[str, Any]] = []
+        self._notes: list[Note] = []
         self._reserved = 0
         self._ends: dict[str, query_topics.TopicEnds] = {}  # of the queries that read Kafka
 
     # -- what runs ---------------------------------------------------------------------------------------
 
     def run(self, app: Application) -> None:
-        """Check an application of the Topology API and, from the controller's word on, run it."""
+        """Check an application of the Topology API, and run it once the controller says so."""
         modes.check_mode(self.spec.mode, self.spec.trigger_seconds, self.spec.settings)
         linked = any(part.reads for part in parts(app))
         between = QueryTopics(self.session.spark, self.spec, app.link_partitions) if linked else None
@@ -89,7 +93,9 @@ class Runner:
         if len(self.queries) == 1:
             next(iter(self.queries.values())).supervise()
             return
-        threads = [Thread(target=one.supervise, name=f"query-{one.name}") for one in self.queries.values()]
+        threads = [
+            Thread(target=query.supervise, name=f"query-{query.name}") for query in self.queries.values()
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -103,7 +109,7 @@ class Runner:
         self._begin.set()
 
     def wait(self) -> None:
-        """Wait for a script's queries, if it only starts them; one that has none is a mistake."""
+        """Wait for a script's queries, if it only starts them; a script without any is a mistake."""
         while not self.stopping.is_set() and self.app is None and not self.is_over():
             query = self.script.find_query()
             if query is None or not query.isActive:
@@ -113,10 +119,10 @@ class Runner:
             raise UserError("the script started no streaming query: it must call writeStream...start()")
 
     def has_run(self) -> bool:
-        """Whether there ever was a query; a short one may have ended before anybody looked."""
+        """Whether there ever was a query; a short one may have ended before we looked."""
         if self.app is not None or (not self.is_over() and self.script.find_query() is not None):
             return True
-        return any(event.get("event") == "query started" for event in self.session.drain())
+        return any(isinstance(event, QueryStarted) for event in self.session.drain())
 
     def is_over(self) -> bool:
         """Whether Spark itself is stopped, by us, by the script or by its Master."""
@@ -152,13 +158,13 @@ class Runner:
         frame: Any = self.builder.rows(part)
         plan = frame._jdf.queryExecution().analyzed()
         plan_checks.check_plan(plan, self.spec.mode)
-        found = bool(plan_checks.stateful_nodes(plan))
-        stated = [name for name in part.steps if app.steps[name].stateful]
-        if found and not stated:
+        keeps_state = bool(plan_checks.stateful_nodes(plan))
+        declared = [name for name in part.steps if app.steps[name].stateful]
+        if keeps_state and not declared:
             raise UserError("an operator keeps state but is not declared so: add stateful=True to it")
-        if stated and not found:
-            raise UserError(f"operator {stated[0]!r} keeps no state: leave stateful=True out")
-        bounds = {(app.steps[name].min_parallelism, app.steps[name].max_parallelism) for name in stated}
+        if declared and not keeps_state:
+            raise UserError(f"operator {declared[0]!r} keeps no state: leave stateful=True out")
+        bounds = {(app.steps[name].min_parallelism, app.steps[name].max_parallelism) for name in declared}
         if len(bounds) > 1:
             raise UserError(
                 "stateful operators of one query share one parallelism: give them the same bounds"
@@ -179,7 +185,7 @@ class Runner:
         supervisor = self.queries[part.name]
         checkpoint = supervisor.checkpoint
         if checkpoint.forget_unfinished_rewrite():
-            self.note("state", "a rewrite of the state was cut short: taken back")
+            self.note("state", "a rewrite of the state was cut short: rolled back")
         for before, name in pairwise(part.markers):
             step = app.steps[name]
             count = self._parallelism.get(name, step.min_parallelism)
@@ -193,58 +199,59 @@ class Runner:
 
     def note(self, kind: str, text: str) -> None:
         """Keep an event for the controller."""
-        self._notes.append({"event": "note", "kind": kind, "text": text, "at": int(time.time() * 1000)})
+        self._notes.append(Note(kind, storable(text), int(time.time() * 1000)))
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Description:
         """What runs: enough for a controller to build its topology from."""
         app = self.app
-        return {
-            "application": self.session.application_id,
-            "mode": self.spec.mode,
-            "steps": None if app is None else self._steps(app),
-            "trigger_seconds": self._trigger_seconds(app) if app else None,
-            "begun": self._begin.is_set(),
-            "parallelism": self._parallelism,
-            "state": self._state_partitions(),
-            "reserved": self._reserved,
-            "queries": self._queries() if app is None else [one.describe() for one in self.queries.values()],
-        }
+        return Description(
+            steps=None if app is None else self._steps(app),
+            trigger_seconds=self._trigger_seconds(app) if app else None,
+            begun=self._begin.is_set(),
+            parallelism=self._parallelism,
+            state=self._state_partitions(),
+            reserved=self._reserved,
+            queries=self._script_queries()
+            if app is None
+            else tuple(query.describe() for query in self.queries.values()),
+        )
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> Report:
         """Everything that happened since the last report."""
         events = self.session.drain()  # before the queries are listed: none of them is unknown then
-        queries = self._queries() if self.app is None else [one.report() for one in self.queries.values()]
+        queries = (
+            self._script_queries()
+            if self.app is None
+            else tuple(query.report() for query in self.queries.values())
+        )
         for text in self.session.moves():
             self.note("state", text)
         for text in self.session.rehearsals():
             self.note("executor", text)
         notes, self._notes = self._notes, []
-        return {
-            "events": [*events, *notes],
-            "executors": self.session.executors(),
-            "queries": queries,
-            "now": int(time.time() * 1000),
-        }
+        return Report((*events, *notes), self.session.executors(), queries)
 
-    def _queries(self) -> list[dict[str, Any]]:
-        return [] if self.is_over() else self.script.describe()
+    def _script_queries(self) -> tuple[QueryStatus, ...]:
+        return () if self.is_over() else self.script.describe()
 
-    def _steps(self, app: Application) -> list[dict[str, Any]]:
+    def _steps(self, app: Application) -> tuple[StepFacts, ...]:
         assert self.builder is not None
         part_of = {name: part.name for part in self.builder.parts for name in part.steps}
-        return [
+        return tuple(
             _step(step, part_of[name], None if step.inputs else self._ends.get(name))
             for name, step in app.steps.items()
-        ]
+        )
 
     def _state_partitions(self) -> dict[str, int]:
-        """What the checkpoints' state has, where there is any yet."""
-        found: dict[str, int] = {}
+        """The partitions of each operator's state in the checkpoints, where there is any yet."""
+        partitions: dict[str, int] = {}
         for part in self.builder.parts if self.builder and self.app else ():
             checkpoint = self.queries[part.name].checkpoint
             if count := checkpoint.partitions(checkpoint.last_committed()):
-                found |= {name: count for name in part.steps if self.app and self.app.steps[name].stateful}
-        return found
+                partitions |= {
+                    name: count for name in part.steps if self.app and self.app.steps[name].stateful
+                }
+        return partitions
 
     def set_parallelism(self, targets: Mapping[str, int]) -> None:
         """Change stateless operators from the next batch on."""
@@ -267,7 +274,7 @@ class Runner:
         """End the application at batch boundaries."""
         self.stopping.set()
         self._begin.set()
-        ending = [Thread(target=one.stop) for one in self.queries.values()]
+        ending = [Thread(target=query.stop) for query in self.queries.values()]
         for thread in ending:
             thread.start()
         for thread in ending:
@@ -289,13 +296,13 @@ def run(app: Application) -> None:
     writer.trigger(processingTime=f"{app.trigger_seconds} seconds").start().awaitTermination()
 
 
-def _step(step: Step, query: str, ends: query_topics.TopicEnds | None) -> dict[str, Any]:
+def _step(step: Step, query: str, ends: query_topics.TopicEnds | None) -> StepFacts:
     """A step for a controller; a source that reads Kafka has as many tasks as its topics have partitions."""
-    return {
-        "name": step.name,
-        "inputs": list(step.inputs),
-        "query": query,
-        "stateful": step.stateful,
-        "min_parallelism": step.min_parallelism if ends is None else len(ends),
-        "max_parallelism": step.max_parallelism if ends is None else len(ends),
-    }
+    return StepFacts(
+        name=step.name,
+        inputs=tuple(step.inputs),
+        query=query,
+        stateful=step.stateful,
+        min_parallelism=step.min_parallelism if ends is None else len(ends),
+        max_parallelism=step.max_parallelism if ends is None else len(ends),
+    )

@@ -10,6 +10,7 @@ from rheostat.engines.spark.driver import stages
 from rheostat.engines.spark.driver.boundary import stop_between_batches
 from rheostat.engines.spark.driver.session import Session
 from rheostat.engines.spark.driver.supervisor import describe, read_stages
+from rheostat.engines.spark.protocol import QueryStatus
 
 
 class Script:
@@ -19,20 +20,20 @@ class Script:
         self._session, self._note = session, note
         self._query: StreamingQuery | None = None
         self._stages: tuple[str, list[stages.Stage]] | None = None
-        self._told_of_others = False
+        self._others_noted = False
 
     def find_query(self) -> StreamingQuery | None:
-        """The first query that it started and that still runs, or the one that ran last."""
+        """The first query that the script started and that still runs, or the query that ran last."""
         if self._query is None or not self._query.isActive:
             active = self._active()
             self._query = active[0] if active else self._query
         return self._query
 
-    def describe(self) -> list[dict[str, Any]]:
+    def describe(self) -> tuple[QueryStatus, ...]:
         """The query for a controller."""
         query = self.find_query()
-        self._tell_of_others(query)
-        return [] if query is None else [describe("", query, self._read_stages(), ())]
+        self._note_others(query)
+        return () if query is None else (describe("", query, self._read_stages()),)
 
     def set_parallelism(self, targets: Mapping[str, int]) -> None:
         """Change its own shuffles from the next batch on."""
@@ -51,10 +52,10 @@ class Script:
             thread.join()
 
     def _read_stages(self) -> list[stages.Stage]:
-        """By a batch that had rows: an empty one does not tell how many tasks its source has."""
-        found = read_stages(self._query, self._stages)
-        if found is not None and all(stage.tasks != 0 for stage in found[1]):
-            self._stages = found
+        """As a batch with rows shows them: an empty batch does not show how many tasks its source has."""
+        latest = read_stages(self._query, self._stages)
+        if latest is not None and all(stage.tasks != 0 for stage in latest[1]):
+            self._stages = latest
         return self._stages[1] if self._stages else []
 
     def _active(self) -> list[StreamingQuery]:
@@ -62,11 +63,11 @@ class Script:
         queries: list[Any] = self._session.spark.streams.active
         return sorted(queries, key=lambda q: int(q._jsq.streamingQuery().queryExecutionThread().getId()))
 
-    def _tell_of_others(self, query: StreamingQuery | None) -> None:
-        """Only one query is scaled: say so once where there are more."""
-        others = 0 if self._told_of_others or query is None else len(self._active()) - 1
+    def _note_others(self, query: StreamingQuery | None) -> None:
+        """Only one query is scaled: say so once if there are more."""
+        others = 0 if self._others_noted or query is None else len(self._active()) - 1
         if query is not None and others > 0:
-            self._told_of_others = True
+            self._others_noted = True
             name = query.name or f"the first, {query.id}"
             self._note(
                 "query", f"the script runs {others + 1} queries: {name} is scaled, others stay as they are"

@@ -10,6 +10,8 @@ from typing import Any, cast
 from pyspark.sql import SparkSession
 
 from rheostat.engines.spark.driver import janino, warm_executors
+from rheostat.engines.spark.events import Event, parse_events
+from rheostat.engines.spark.protocol import Executor
 from rheostat.engines.spark.spec import Spec
 from rheostat.model.secrets import properties, write_private
 
@@ -40,19 +42,19 @@ class Session:
         set_rules(self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(rules).toSeq())
         self._moves = spread_state(self.spark) if spec.spreads_state else None
 
-    def _tell_of(self, missing: Set[str]) -> None:
-        """Tell the tap of executors that registered before it listened, as far as Spark's store has them.
+    def _seed_tap(self, missing: Set[str]) -> None:
+        """Add executors to the tap that registered before it listened, as far as Spark's store has them.
 
-        The store hears of them by a queue of its own, so an executor may be missing there for a while, too.
+        The store is filled by a queue of its own, so an executor may be missing there for a while, too.
         """
-        known = self._scala.statusStore().executorList(True)
-        for one in (known.apply(index) for index in range(known.size())):
-            page = one.executorLogs().get("stdout")
-            if one.id() in missing:
+        stored = self._scala.statusStore().executorList(True)
+        for executor in (stored.apply(index) for index in range(stored.size())):
+            page = executor.executorLogs().get("stdout")
+            if executor.id() in missing:
                 self._tap.seed(
-                    one.id(),
-                    one.hostPort().split(":")[0],
-                    one.totalCores(),
+                    executor.id(),
+                    executor.hostPort().split(":")[0],
+                    executor.totalCores(),
                     page.get() if page.isDefined() else None,
                 )
 
@@ -62,28 +64,27 @@ class Session:
         return str(self._context.applicationId)
 
     def set_tasks(self, after: str, tasks: int) -> None:
-        """From the next batch on, what follows this observe() runs as so many tasks."""
+        """From the next batch on, what follows this observe() runs as this many tasks."""
         self._tasks.put(after, tasks)
 
     def set_keys(self, after: str, keys: Sequence[str]) -> None:
-        """Rows with equal keys shall meet in one task of what follows this observe()."""
+        """Send rows with equal keys to the same task of what follows this observe()."""
         names = self._gateway.new_array(self._jvm.java.lang.String, len(keys))
         for index, key in enumerate(keys):
             names[index] = key
         self._keys.put(after, names)
 
     def set_shuffle(self, query: str, rank: int, tasks: int) -> None:
-        """From the next batch on, the script's own shuffle of this rank has so many tasks."""
+        """From the next batch on, the script's own shuffle of this rank has this many tasks."""
         self._shuffles.put(f"{query}/{rank}", tasks)
 
     def listen(self, on: bool) -> None:
         """Switch the tap off or on again, to see what it costs."""
         (self._scala.addSparkListener if on else self._scala.removeSparkListener)(self._tap)
 
-    def drain(self) -> list[dict[str, Any]]:
+    def drain(self) -> tuple[Event, ...]:
         """Everything the tap heard since the last call."""
-        heard: list[dict[str, Any]] = json.loads(self._tap.drain())
-        return heard
+        return parse_events(self._tap.drain())
 
     def moves(self) -> Iterator[str]:
         """Where state went since the last call, in words."""
@@ -91,30 +92,29 @@ class Session:
             yield str(text)
 
     def rehearsals(self) -> Iterator[str]:
-        """Which executors ended as their rehearsal went wrong since the last call, in words."""
+        """Which executors ended since the last call because their rehearsal failed, in words."""
         return warm_executors.notes(self._jvm) if self._warms_up else iter(())
 
-    def executors(self) -> list[dict[str, Any]]:
-        """The executors that are registered now; `ready` tells whether they are through with warming up."""
-        found = self._heard_of()
+    def executors(self) -> tuple[Executor, ...]:
+        """The executors that are registered now; `ready` tells whether they have finished warming up."""
+        heard = self._heard_of()
         registered = str(self._scala.schedulerBackend().getExecutorIds().mkString(","))
-        if missing := {*filter(None, registered.split(","))} - {one["id"] for one in found}:
-            self._tell_of(missing)
-            found = self._heard_of()
-        ready = warm_executors.warmed(self._jvm) if self._warms_up else {one["id"] for one in found}
-        return [{**one, "ready": one["id"] in ready} for one in found]
+        if missing := {*filter(None, registered.split(","))} - heard.keys():
+            self._seed_tap(missing)
+            heard = self._heard_of()
+        ready = warm_executors.warmed(self._jvm) if self._warms_up else heard.keys()
+        return tuple(Executor(**about, ready=name in ready) for name, about in heard.items())
 
-    def _heard_of(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(self._tap.executors())
-        return found
+    def _heard_of(self) -> dict[str, dict[str, Any]]:
+        return {about["id"]: about for about in json.loads(self._tap.executors())}
 
     def request(self, total: int) -> bool:
-        """Ask the cluster manager to keep so many executors; lowering it ends none."""
+        """Ask the cluster manager to keep this many executors; a lower number ends none."""
         none: Mapping[str, int] = {}
         return bool(self._scala.requestTotalExecutors(total, 0, self._jvm.PythonUtils.toScalaMap(none)))
 
     def decommission(self, executors: Sequence[str]) -> None:
-        """Let executors finish their tasks and go."""
+        """Let executors finish their tasks and leave."""
         backend = self._scala.schedulerBackend()
         info = self._jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo(
             "scaled in", self._jvm.scala.Option.empty()
@@ -148,5 +148,5 @@ def _started(settings: Mapping[str, str], file: Path) -> SparkSession:
         file.unlink(missing_ok=True)
 
 
-def _field(thing: Any, name: str) -> Any:
-    return thing.getClass().getField(name).get(thing)
+def _field(instance: Any, name: str) -> Any:
+    return instance.getClass().getField(name).get(instance)

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-# What a stage is called when its operator has no name: the first of these found in it.
+from rheostat.engines.spark.protocol import QueryStage
+
+# What a stage is called when its operator has no name: the first of these that it contains.
 _NAMES = {
     "SymmetricHashJoin": "join",
     "StateStoreSave": "aggregate",
@@ -33,27 +35,22 @@ class Stage:
     nodes: tuple[str, ...]
     stateful: bool
     shuffle: int | None  # the rank of the script's own shuffle that begins it, if one does
-    tasks: int | None  # as planned; None: as its source pleases, 0: its source had nothing in that batch
+    tasks: int | None  # as planned; None: up to its source, 0: its source had no rows in that batch
 
-    def as_json(self) -> dict[str, Any]:
+    @property
+    def described(self) -> QueryStage:
         """The part that a controller needs."""
-        return {
-            "operator": self.operator,
-            "parents": list(self.parents),
-            "stateful": self.stateful,
-            "shuffle": self.shuffle,
-            "tasks": self.tasks,
-        }
+        return QueryStage(self.operator, self.parents, self.stateful, self.shuffle, self.tasks)
 
 
 def read(plan: Any) -> list[Stage]:
     """Cut a physical plan (a JVM object) into its stages."""
-    found: list[Stage] = []
-    _cut(plan, None, found, [0])
-    return found
+    stages: list[Stage] = []
+    _cut(plan, None, stages, [0])
+    return stages
 
 
-def _cut(top: Any, owner_above: str | None, found: list[Stage], ranks: list[int]) -> int:
+def _cut(top: Any, owner_above: str | None, stages: list[Stage], ranks: list[int]) -> int:
     """Add the stage that ends in `top` after those below it, and return its index."""
     nodes: list[str] = []
     owners: list[str] = []
@@ -66,20 +63,20 @@ def _cut(top: Any, owner_above: str | None, found: list[Stage], ranks: list[int]
         if nodes[-1] == "CollectMetrics":
             owners.append(node.name())
     owner = owners[-1] if owners else owner_above  # the lowest: what lies above it waits for the next shuffle
-    parents = [_cut(shuffle.child(), owner, found, ranks) for shuffle in shuffles]
+    parents = [_cut(shuffle.child(), owner, stages, ranks) for shuffle in shuffles]
     rank = None
     if len(shuffles) == 1 and "REPARTITION_BY" in str(shuffles[0].shuffleOrigin()):
         ranks[0] += 1
         rank = ranks[0]
     kind = next((name for part, name in _NAMES.items() if any(part in node for node in nodes)), "project")
-    name = owner or f"{len(found) + 1}-{kind}"
+    name = owner or f"{len(stages) + 1}-{kind}"
     tasks = int(shuffles[0].outputPartitioning().numPartitions()) if shuffles else partitions
-    found.append(Stage(name, tuple(parents), tuple(nodes), kind in _STATE, rank, tasks))
-    return len(found) - 1
+    stages.append(Stage(name, tuple(parents), tuple(nodes), kind in _STATE, rank, tasks))
+    return len(stages) - 1
 
 
 def _within_stage(node: Any, shuffles: list[Any]) -> Iterator[Any]:
-    """Walk down to the shuffles that begin the stage; what is broadcast is no stage of ours."""
+    """Walk down to the shuffles that begin the stage; what is broadcast is not one of our stages."""
     if _name(node) == "BroadcastExchange":
         return
     if _name(node) == "Exchange":
@@ -111,5 +108,5 @@ def _topic_partitions(offset: str) -> int:
         topics = json.loads(offset)
     except ValueError:
         return 0
-    found = topics.values() if isinstance(topics, dict) else ()
-    return sum(len(partitions) for partitions in found if isinstance(partitions, dict))
+    by_topic = topics.values() if isinstance(topics, dict) else ()
+    return sum(len(partitions) for partitions in by_topic if isinstance(partitions, dict))

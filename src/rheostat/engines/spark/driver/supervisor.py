@@ -1,4 +1,4 @@
-"""Keeps one streaming query running: starts it, starts it again when it dies, stops it between batches."""
+"""Keeps one streaming query running: starts it, restarts it when it dies, stops it between batches."""
 
 import time
 from collections import deque
@@ -14,24 +14,26 @@ from rheostat.engines.spark.driver.boundary import stop_between_batches
 from rheostat.engines.spark.driver.checkpoint import Checkpoint
 from rheostat.engines.spark.driver.error_text import plain
 from rheostat.engines.spark.driver.session import Session
+from rheostat.engines.spark.events import MOST_BYTES
+from rheostat.engines.spark.protocol import Arrival, QueryStatus
 from rheostat.model.errors import RheostatError
 
 FIRST_BACKOFF_SECONDS = 1.0
 LONGEST_BACKOFF_SECONDS = 60.0
-HEALTHY_SECONDS = 60.0  # a query that ran so long starts the back-off anew
-START_ATTEMPTS = 3  # of an only query that never finished a batch
+HEALTHY_SECONDS = 60.0  # a query that ran this long resets the back-off
+START_ATTEMPTS = 3  # of a sole query that never finished a batch
 ARRIVALS_SECONDS = 0.25
 PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 class Around(Protocol):
-    """What a query lives in."""
+    """The process around a query."""
 
     session: Session
 
     @property
     def stopping(self) -> Event:
-        """Set when everything shall end."""
+        """Set when everything is to end."""
 
     def is_over(self) -> bool:
         """Whether Spark itself is stopped."""
@@ -59,7 +61,7 @@ class Supervisor:
         self.state_partitions = state_partitions  # None: it keeps no state
         self.query: StreamingQuery | None = None
         self.lock = RLock()  # held while the query is being replaced
-        self.alone = True  # else a query that does not start keeps the others running
+        self.alone = True  # else a query that fails to start must not end the others
         self.arrived: deque[tuple[int, float]] = deque(maxlen=10_000)
         self._stages: tuple[str, list[stages.Stage]] | None = None
 
@@ -73,7 +75,7 @@ class Supervisor:
         self.query = writer.trigger(**trigger).start()
 
     def supervise(self) -> None:
-        """Wait for the query's end; one that died is started again, later each time."""
+        """Wait for the query's end; one that died is restarted, after a longer wait each time."""
         backoff, attempts, worked = FIRST_BACKOFF_SECONDS, 0, False
         while True:
             query, began = self.query, time.monotonic()
@@ -88,16 +90,16 @@ class Supervisor:
             if self._around.is_over():
                 raise RheostatError(f"Spark stopped: {why}")
             if self.alone and attempts >= START_ATTEMPTS and not worked:
-                raise RheostatError(f"the query does not start: {why}")
+                raise RheostatError(f"the query failed to start: {why}")
             if time.monotonic() - began > HEALTHY_SECONDS:
                 backoff = FIRST_BACKOFF_SECONDS
             backoff = self._start_again(why, backoff)
 
     def _start_again(self, why: str | None, backoff: float) -> float:
-        """Start a query that died, after a while; returns how long to wait the next time."""
+        """Restart a query that died, after a while; returns how long to wait the next time."""
         who = "" if self.alone else f"{self.name} "
         while why is not None:
-            self._around.note("query", f"{who}died: {why}; it starts again in {backoff:g} s")
+            self._around.note("query", f"{who}died: {why}; restarting in {backoff:g} s")
             self._around.stopping.wait(backoff)
             backoff = min(LONGEST_BACKOFF_SECONDS, 2 * backoff)
             with self.lock:
@@ -107,7 +109,7 @@ class Supervisor:
         return backoff
 
     def _try_to_start(self) -> str | None:
-        """Start it; why not, if that fails, for then it may work later."""
+        """Start it; if that fails, return why, as it may work later."""
         try:
             self.start()
         except Exception as error:
@@ -117,7 +119,7 @@ class Supervisor:
         return None
 
     def count(self, arrived: Callable[[], float]) -> None:
-        """Note again and again what the source was offered so far, where its own offsets do not tell."""
+        """Sample what the source has been offered so far, where its own offsets do not tell."""
         Thread(target=self._count, args=(arrived,), name=f"arrivals-{self.name}", daemon=True).start()
 
     def _count(self, arrived: Callable[[], float]) -> None:
@@ -125,6 +127,8 @@ class Supervisor:
         while not self._around.stopping.wait(max(ARRIVALS_SECONDS, backoff)):
             try:
                 rows = float(arrived())
+                if not 0 <= rows <= MOST_BYTES:
+                    raise ValueError(f"{rows:g} rows")
                 self.arrived.append((int(time.time() * 1000), rows))
                 backoff = 0.0
             except Exception as error:  # a broker that is away: it may come back
@@ -140,15 +144,14 @@ class Supervisor:
             if self.query is not None:
                 stop_between_batches(self.query, _seconds(self._trigger))
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> QueryStatus:
         """The query as it runs now."""
         return describe(self.name, self.query, self.stages(), tuple(self.arrived))
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> QueryStatus:
         """The same, with what arrived since the last report."""
-        return describe(
-            self.name, self.query, self.stages(), [self.arrived.popleft() for _ in range(len(self.arrived))]
-        )
+        arrived = tuple(self.arrived.popleft() for _ in range(len(self.arrived)))
+        return describe(self.name, self.query, self.stages(), arrived)
 
     def stages(self) -> list[stages.Stage]:
         """The query's stages, read again only for a new run: a rebalance does not change them."""
@@ -157,28 +160,28 @@ class Supervisor:
 
 
 def describe(
-    name: str, query: StreamingQuery | None, found: list[stages.Stage], arrived: Any
-) -> dict[str, Any]:
+    name: str, query: StreamingQuery | None, of_query: list[stages.Stage], arrived: tuple[Arrival, ...] = ()
+) -> QueryStatus:
     """A query for a controller."""
-    return {
-        "name": name,
-        "id": None if query is None else str(query.id),
-        "run": None if query is None else str(query.runId),
-        "busy": query is not None and bool(query.status["isTriggerActive"]),
-        "stages": [stage.as_json() for stage in found],
-        "arrived": list(arrived),
-    }
+    return QueryStatus(
+        name,
+        id=None if query is None else str(query.id),
+        run=None if query is None else str(query.runId),
+        busy=query is not None and bool(query.status["isTriggerActive"]),
+        stages=tuple(stage.described for stage in of_query),
+        arrived=arrived,
+    )
 
 
 def read_stages(
-    query: StreamingQuery | None, known: tuple[str, list[stages.Stage]] | None
+    query: StreamingQuery | None, last: tuple[str, list[stages.Stage]] | None
 ) -> tuple[str, list[stages.Stage]] | None:
     """The run and the stages of a query, once it has planned a batch."""
     if query is None:
         return None
     run = str(query.runId)
-    if known is not None and known[0] == run:
-        return known
+    if last is not None and last[0] == run:
+        return last
     jquery: Any = query
     execution = jquery._jsq.streamingQuery().lastExecution()
     return None if execution is None else (run, stages.read(execution.executedPlan()))
@@ -189,7 +192,7 @@ def _seconds(trigger: dict[str, str]) -> float:
 
 
 def _wait(query: StreamingQuery | None) -> str | None:
-    """Wait for a query's end; the reason in one line if it died."""
+    """Wait for a query's end; returns the reason in one line if it died."""
     if query is None:
         return None
     try:

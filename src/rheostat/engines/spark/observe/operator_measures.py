@@ -1,0 +1,183 @@
+"""Measures the operators of a query by the stages of its batches: rows, CPU, skew, places. Pure: no clock."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from rheostat.engines.spark.observe.batch_window import BatchWindow, arrived
+from rheostat.engines.spark.observe.batches import StageRun
+from rheostat.engines.spark.query_graph import received
+from rheostat.model.configuration import NodeKind
+from rheostat.model.observation import InstanceMeasures, OperatorMeasures
+from rheostat.model.topology import Stream, Topology
+
+Shares = Mapping[str, tuple[int, ...]]  # operator -> the indices of its stages
+
+
+def operators(
+    topology: Topology,
+    names: Sequence[str],
+    window: BatchWindow,
+    stages: Shares,
+    parallelism: Mapping[str, int],
+    nodes: Mapping[str, str],
+    kinds: Mapping[str, NodeKind],
+) -> dict[str, OperatorMeasures]:
+    """Rows, CPU and skew of one query's operators; `nodes` has each executor's node, `kinds` each node's."""
+    measured, window = {}, window.trusted
+    rows = {name: _rows_in(topology, window, stages, name) for name in names}
+    for name in names:
+        rows_in = rows[name]
+        linked = any(received(name) in batch.rows for batch in window.ran)
+        first = linked or not topology.inputs[name]
+        runs = _runs(window, stages, name)
+        rows_measured = _rows_in(topology, _complete(window, stages), stages, name)
+        measured[name] = OperatorMeasures(
+            # A batch that stands in may have run with another size.
+            parallelism=runs[-1][0].tasks
+            if runs and runs[-1] and not window.stale
+            else parallelism.get(name, 1),
+            received=arrived(window) if first else rows_in,
+            processed=rows_in,
+            emitted=_known(
+                {s.downstream: rows.get(s.downstream, _sent(window, s)) for s in topology.outputs[name]}
+            ),
+            cpu_seconds=0.0
+            if window.quiet
+            else _work(runs, rows_in, rows_measured, lambda run: run.cpu_seconds),
+            # In Real-Time Mode a task runs as long as its batch: waiting and working look the same.
+            busy_seconds=None
+            if window.realtime
+            else _work(runs, rows_in, rows_measured, lambda run: run.busy_seconds),
+            waiting=_waiting(window) if linked else None,
+            arrivals=tuple(batch.input_rows for batch in (window.ran if window.stale else window.batches))
+            if first
+            else (),
+            skew=_skew(runs, window.realtime),
+            instances=_instances(window, runs, nodes, kinds) if window.realtime else (),
+        )
+    return measured
+
+
+def _rows_in(topology: Topology, window: BatchWindow, stages: Shares, name: str) -> float | None:
+    """Rows into an operator: out of the operator before it, or, in a plain script, what its stage read."""
+    if not window.batches:
+        return None
+    if not window.ran:
+        return 0.0
+    inputs = topology.inputs[name]
+    counted = inputs[0].upstream if inputs else name
+    if any(received(name) in batch.rows for batch in window.ran):
+        counted = received(name)  # it reads a topic
+    if any(counted in batch.rows for batch in window.ran):
+        return _rows_out(window, counted)
+    runs = _runs(window, stages, name)
+    if window.realtime or not runs:
+        return None if inputs else window.input_rows
+    return sum(rows for batch in runs for run in batch[:1] for _, _, rows in run.each)
+
+
+def _rows_out(window: BatchWindow, name: str) -> float | None:
+    """Rows that were counted under a name; None if a batch with rows has no such count."""
+    counts = [batch.rows.get(name) for batch in window.ran if batch.input_rows or name in batch.rows]
+    known = [rows for rows in counts if rows is not None]
+    return sum(known) if known and len(known) == len(counts) else None
+
+
+def _sent(window: BatchWindow, stream: Stream) -> float | None:
+    """Rows that a query sent to another: all of its last operator, or those that the other takes."""
+    some = _rows_out(window, f"{stream.upstream} to {stream.downstream}")
+    return _rows_out(window, stream.upstream) if some is None else some
+
+
+def _waiting(window: BatchWindow) -> float | None:
+    return window.batches[-1].backlog if window.batches else None
+
+
+def _known(rows: Mapping[str, float | None]) -> dict[str, float]:
+    return {name: count for name, count in rows.items() if count is not None}
+
+
+def _complete(window: BatchWindow, stages: Shares) -> BatchWindow:
+    """Without the batches that lack stages: of the others we cannot say to which operator they belong."""
+    planned = max((index + 1 for indices in stages.values() for index in indices), default=0)
+    complete = (batch for batch in window.batches if batch.idle or len(batch.stages) >= planned)
+    return replace(window, batches=tuple(complete))
+
+
+def _runs(window: BatchWindow, stages: Shares, name: str) -> list[list[StageRun]]:
+    """The runs of an operator's stages, per batch."""
+    if name not in stages:
+        return []
+    return [[batch.stages[index] for index in stages[name]] for batch in _complete(window, stages).ran]
+
+
+def _work(
+    runs: list[list[StageRun]], rows: float | None, measured: float | None, what: Callable[[StageRun], float]
+) -> float | None:
+    """What all rows took, by the rows of complete batches: the others took as much each."""
+    if not runs or (rows and not measured):
+        return None
+    work = sum(what(run) for batch in runs for run in batch)
+    return work * (rows / measured) if rows and measured else work
+
+
+def _skew(runs: list[list[StageRun]], realtime: bool) -> float | None:
+    """The largest instance over the mean, by rows, or by CPU where Spark counts no rows."""
+    ratios = []
+    for batch in runs:
+        for run in batch[:1]:
+            shares = [cpu if realtime else rows for _, cpu, rows in run.each]
+            if shares and sum(shares) > 0:
+                ratios.append(max(shares) * len(shares) / sum(shares))
+    return sum(ratios) / len(ratios) if ratios else None
+
+
+def _instances(
+    window: BatchWindow,
+    runs: list[list[StageRun]],
+    nodes: Mapping[str, str],
+    kinds: Mapping[str, NodeKind],
+) -> tuple[InstanceMeasures, ...]:
+    """Where the instances of the last batch ran; they hold their slots for the whole batch."""
+    if not runs or not runs[-1]:
+        return ()
+    seconds = max(window.ran[-1].seconds, 1e-9)
+    offered = {name: seconds * kind.slot_cores for name, kind in kinds.items()}
+    hosts = [(nodes.get(executor, "?"), cpu) for executor, cpu, _ in runs[-1][0].each]
+    return tuple(
+        InstanceMeasures(node, utilisation=cpu / offered[node] if node in offered else None)
+        for node, cpu in hosts
+    )
+
+
+def hosted(
+    names: Sequence[str],
+    window: BatchWindow,
+    stages: Shares,
+    nodes: Mapping[str, str],
+    kinds: Mapping[str, NodeKind],
+) -> Counter[tuple[str, str]] | None:
+    """How many instances of each operator each node ran at once in the last batch: (node, operator).
+
+    None: no batch shows it.
+    """
+    window = window.trusted
+    if window.quiet:
+        return Counter()
+    if window.before is not None:
+        window = replace(window, batches=(window.before, *window.batches))
+    placed: Counter[tuple[str, str]] = Counter()
+    for name in names:
+        runs = _runs(window, stages, name)
+        if name not in stages or not runs:
+            return None
+        placed.update((nodes.get(executor, "?"), name) for run in runs[-1][:1] for executor, _, _ in run.each)
+    if not window.realtime:  # tasks beyond the slots run one after the other
+        placed = Counter(
+            {
+                (node, name): min(tasks, kinds[node].slots) if node in kinds else tasks
+                for (node, name), tasks in placed.items()
+            }
+        )
+    return placed

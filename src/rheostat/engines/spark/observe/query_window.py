@@ -1,0 +1,109 @@
+"""The open window of one streaming query: its batches since the last observation."""
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rheostat.engines.spark.observe.application_measures import stage_overhead
+from rheostat.engines.spark.observe.batch_window import BatchWindow
+from rheostat.engines.spark.observe.batches import Batch, Ledger
+from rheostat.engines.spark.protocol import QueryStage, QueryStatus
+from rheostat.engines.spark.query_graph import operator_of
+
+OVERHEADS = 10  # batches that tell the overhead of a stage
+LATEST = 20  # batches by which rows are compared with what the source says that it was offered
+COLD_BATCHES = 2  # the first of a run measure a JVM that loads its classes, not the load
+
+
+class Query:
+    """One query's open window: its batches since the last observation."""
+
+    def __init__(self, name: str, operators: Sequence[str], ledger: Ledger) -> None:
+        self.name, self.operators, self.ledger = name, tuple(operators), ledger
+        self.run: str | None = None
+        self.busy = False
+        self.stages: tuple[QueryStage, ...] = ()
+        self.batches: list[Batch] = []
+        self.before: Batch | None = None
+        self._cold = COLD_BATCHES
+        self._changed = 0.0  # a batch that began earlier ran in another size; infinite during a change
+        self.overheads: deque[float] = deque(maxlen=OVERHEADS)  # of a stage, in the latest batches of windows
+        self._latest: tuple[Batch, ...] = ()  # of this run, after the cold ones
+        self._judged: tuple[Batch | None, Batch] | None = None  # the last in a window, and the one before it
+
+    def update(self, status: QueryStatus) -> None:
+        """Take what the driver reports of the query itself."""
+        self.ledger.query = status.id or ""  # not started yet, so no event is its own
+        self.run, self.stages, self.busy = status.run, status.stages, status.busy
+        self.ledger.count_arrivals(status.arrived)
+
+    def add(self, batch: Batch, slots: int) -> None:
+        """Take a batch that ended; it ran on this many slots."""
+        cold = self._cold > 0 and not batch.idle
+        follows = any(batch.number <= last.number + 1 for last in self._latest[-1:])
+        if batch.idle and any(last.idle for last in self._latest[-1:]):
+            self._latest = self._latest[:-1]  # a long silence must not push out the batches before it
+        self._latest = (*self._latest, batch)[-LATEST:] if follows and not cold else (batch,)
+        if batch.doubt:
+            self._latest = ()
+        if cold:
+            self._cold, self.before, self.batches = self._cold - 1, batch, []
+        elif batch.started < self._changed:
+            self.before = batch
+        else:
+            if not batch.idle:
+                self._judged = (self.batches[-1] if self.batches else self.before, batch)
+            self.batches.append(batch)
+            overhead = stage_overhead(batch, len(self.stages), slots)
+            self.overheads += [overhead] if overhead is not None else []
+
+    def begin_change(self) -> None:
+        """From now on batches run in neither the old nor the new size, until `close` ends the change."""
+        self._changed = math.inf
+
+    def close(self, changed: float | None = None) -> None:
+        """Begin a new window, which counts from the last batch of this one."""
+        if self.batches:
+            self.before = self.batches[-1]
+        self.batches = []
+        if changed is not None:
+            self._changed = changed
+
+    def start_anew(self) -> None:
+        """Forget the batches of the old driver: a new one runs the query now."""
+        self.batches, self.before, self._cold = [], None, COLD_BATCHES
+        self._latest, self._judged, self.busy = (), None, False
+
+    def window(self, realtime: bool, start: float, now: float) -> BatchWindow:
+        """The open window as a value.
+
+        While a long micro-batch runs, the cost of the last batch is the best that is known, and the load may
+        have grown meanwhile. A batch that ran across a change tells nothing.
+        """
+        offered = tuple(self.ledger.arrivals)
+        window = BatchWindow(
+            self.before, tuple(self.batches), realtime, now, start, offered, self._latest, busy=self.busy
+        )
+        return window if window.ran or window.quiet or not offered else self.standing_in(window)
+
+    def standing_in(self, window: BatchWindow) -> BatchWindow:
+        """The window with the last batch that showed what a row costs, where there is one."""
+        if window.realtime or self._judged is None:
+            return window
+        before, last = self._judged
+        since = (
+            batch for batch in (window.before, *window.batches) if batch and batch.started > last.started
+        )
+        idle = tuple(batch for batch in since if batch.idle)
+        return replace(window, before=before, batches=(last, *idle), stale=True)
+
+    def shares(self) -> dict[str, tuple[int, ...]]:
+        """The stages of each operator; one that shares another's stage has none of its own."""
+        if not self.stages:
+            return {}
+        owned: dict[str, list[int]] = {name: [] for name in self.operators}
+        by_owner = sorted(enumerate(self.stages), key=lambda pair: pair[1].operator not in self.operators)
+        for index, stage in by_owner:  # first its own, then the one in which it reads a topic
+            owned.setdefault(operator_of(stage.operator), []).append(index)
+        return {name: tuple(indices) for name, indices in owned.items()}
