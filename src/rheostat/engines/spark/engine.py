@@ -45,13 +45,8 @@ class SparkEngine:
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         """`pause` waits like the clock's sleep, but without letting observers of the run poll."""
-        self.driver, self.clock, self.machines, self._start, self._pause = (
-            driver,
-            clock,
-            machines,
-            start,
-            pause,
-        )
+        self.driver, self.machines = driver, machines
+        self.clock, self._start, self._pause = clock, start, pause
         self._realtime = driver.spec.mode == "realtime"
         self.kinds: tuple[NodeKind, ...] = (machines.kind,)
         self.monitor = Monitor(driver, machines, began_at, self._realtime)
@@ -282,7 +277,7 @@ class SparkEngine:
         self._begin_again()
 
     def _connect(self, driver: DriverProcess) -> None:
-        """Hand the channel to a new driver process to whoever uses it."""
+        """Hand a new channel to all who use it."""
         self.driver = self._actuator.channel = driver
         self.monitor.connect(driver)
 
