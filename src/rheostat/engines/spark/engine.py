@@ -272,7 +272,7 @@ class SparkEngine:
         self._begin_again()
 
     def _connect(self, driver: DriverProcess) -> None:
-        """Hand the channel to a new driver process to whoever uses it."""
+        """Hand a new channel to all who use it."""
         self.driver = self._actuator.channel = driver
         self.monitor.connect(driver)
 

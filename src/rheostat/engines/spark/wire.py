@@ -49,7 +49,8 @@ _REQUEST, _ANSWER = TypeAdapter(_RequestLine), TypeAdapter(_AnswerLine)
 
 def write_request(request: Request[Any]) -> bytes:
     """A request as a line."""
-    return _REQUEST.dump_json(_RequestLine(PROTOCOL_VERSION, request), by_alias=True) + b"\n"  # type: ignore[arg-type]
+    assert isinstance(request, AnyRequest)
+    return _REQUEST.dump_json(_RequestLine(PROTOCOL_VERSION, request)) + b"\n"
 
 
 def write_answer(answer: Answer | Failed) -> bytes:

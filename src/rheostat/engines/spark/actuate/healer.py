@@ -1,4 +1,4 @@
-"""Keeps what is observed as it was planned: replaces what was lost, and releases what nobody asked for."""
+"""Keeps what is observed as it was planned: replaces what was lost, and releases what was not requested."""
 
 from dataclasses import dataclass, field
 

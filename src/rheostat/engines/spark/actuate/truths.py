@@ -1,7 +1,7 @@
 """The three truths about an application's size, which differ while it changes and after every loss.
 
-**Planned** is what the last plan wants, **requested** what was asked of Spark and the provider, **observed**
-what is there. The healer closes the gap between planned and observed.
+**Planned** is what the last plan that was carried out wants, **requested** what was asked of Spark and the
+provider, **observed** what is there. The healer closes the gap between planned and observed.
 """
 
 from collections import Counter

@@ -17,8 +17,8 @@ from rheostat.model.errors import UserError
 class Builder:
     """The parts of an application, as Spark knows them."""
 
-    def __init__(self, app: Application, spark: SparkSession, links: QueryTopics | None) -> None:
-        self._app, self._spark, self._links = app, spark, links
+    def __init__(self, app: Application, spark: SparkSession, topics: QueryTopics | None) -> None:
+        self._app, self._spark, self._topics = app, spark, topics
         self.parts = parts(app)
         self._schemas: dict[str, StructType] = {}
 
@@ -43,26 +43,28 @@ class Builder:
         rows: Any = self.rows(part)
         if not part.writes:
             return self._app.sinks[part.steps[-1]][1](rows)
-        assert self._links is not None
+        assert self._topics is not None
         stateful = plan_checks.stateful_nodes(rows._jdf.queryExecution().analyzed())
         routes = {
             self._topic(part.steps[-1], name): when for name, when in self._readers(part.steps[-1]).items()
         }
-        return self._links.write(rows, routes, "append" if "Join" in stateful else "update")
+        return self._topics.write(rows, routes, "append" if "Join" in stateful else "update")
 
     def create_topics(self) -> None:
         """Create the topics that connect the queries."""
-        if self._links is not None:
+        if self._topics is not None:
             last = [part.steps[-1] for part in self.parts if part.writes]
-            self._links.create({self._topic(step, reader) for step in last for reader in self._readers(step)})
+            self._topics.create(
+                {self._topic(step, reader) for step in last for reader in self._readers(step)}
+            )
 
     def subscriptions(self) -> int:
         """How many readers of partitions the graph has inside."""
-        links = self._links
-        return 0 if links is None else links.partitions * sum(len(part.reads) for part in self.parts)
+        topics = self._topics
+        return 0 if topics is None else topics.partitions * sum(len(part.reads) for part in self.parts)
 
     def _read(self, part: QueryChain) -> DataFrame:
-        assert self._links is not None
+        assert self._topics is not None
         schemas = [self._schema(name) for name in part.reads]
         shapes = {
             tuple((field.name, field.dataType.simpleString()) for field in schema.fields)
@@ -72,11 +74,11 @@ class Builder:
             raise UserError(
                 f"{part.name!r} merges {', '.join(part.reads)}, whose columns differ: select the same in each"
             )
-        return self._links.read([self._topic(name, part.name) for name in part.reads], schemas[0])
+        return self._topics.read([self._topic(name, part.name) for name in part.reads], schemas[0])
 
     def _topic(self, step: str, reader: str) -> str:
-        assert self._links is not None
-        return self._links.topic(step, reader if self._readers(step)[reader] else None)
+        assert self._topics is not None
+        return self._topics.topic(step, reader if self._readers(step)[reader] else None)
 
     def _readers(self, step: str) -> dict[str, str | None]:
         """Who takes the rows of a step, and which."""

@@ -1,4 +1,4 @@
-"""The Kafka topics that link the queries of a graph, and the ends of topics that sources read."""
+"""The Kafka topics between the queries of a graph, and the ends of topics that sources read."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from rheostat.engines.spark.driver.error_text import plain
 from rheostat.engines.spark.spec import Spec
 from rheostat.model.errors import RheostatError, UserError
 
-SETTINGS = "spark.rheostat.kafka."  # settings of links: spark.rheostat.kafka.security.protocol=SASL_SSL
+SETTINGS = "spark.rheostat.kafka."  # such as spark.rheostat.kafka.security.protocol=SASL_SSL
 PARTITIONS = {"microbatch": 4, "realtime": 1}  # in Real-Time Mode each holds a slot
 ANSWER_MS = 20_000
 _JSON = {
@@ -70,7 +70,7 @@ class QueryTopics:
 
 
 def topic_name(prefix: str, operator: str, reader: str | None = None) -> str:
-    """A topic between two queries, by the operators that it links.
+    """A topic between two queries, named after the operators on both sides.
 
     >>> topic_name("rheostat.shop.", "split", "count")
     'rheostat.shop.split.to.count'
@@ -85,7 +85,7 @@ def topic_name(prefix: str, operator: str, reader: str | None = None) -> str:
 
 
 def parameters(spec: Spec) -> dict[str, str]:
-    """Kafka's settings for the links."""
+    """Kafka's settings for the topics between queries."""
     own = {
         key.removeprefix(SETTINGS): value for key, value in spec.settings.items() if key.startswith(SETTINGS)
     }

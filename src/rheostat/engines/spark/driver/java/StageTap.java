@@ -8,10 +8,10 @@ import org.apache.spark.scheduler.*;
 import org.apache.spark.sql.streaming.StreamingQueryListener;
 
 /**
- * Writes down what Spark tells its listeners, one JSON text per event, until somebody drains it.
+ * Writes down what Spark tells its listeners, one JSON text per event, until it is drained.
  *
  * Streaming events pass through the same bus, so one listener hears stages, executors and queries of every
- * session, in order. What nobody drains is dropped from the old end: a lost controller costs no memory.
+ * session, in order. What is not drained is dropped, oldest first: a lost controller costs no memory.
  */
 public class StageTap extends SparkListener {
   private static final int MOST = 20000;
