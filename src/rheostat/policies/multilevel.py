@@ -93,7 +93,7 @@ class Multilevel(Policy):
 
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
         if stranger := unknown_operator(self._levels, situation):
-            return hold(situation, f"hold: the map names {stranger!r}, which is no operator here"), memory
+            return hold(situation, f"hold: the map names {stranger!r}, which is not an operator here"), memory
         history = [*memory.get("loads", []), [situation.now, situation.load]][-self.observations :]
         costs = BatchCosts(situation.topology, memory.get("seen", []))
         costs.learn(situation.observation, situation.evaluation)
@@ -109,8 +109,10 @@ class Multilevel(Policy):
         """Reach the level of the load; where that does not help, heal the bottleneck (Algorithm 1)."""
         running, windows = situation.observation.application.stale, costs.windows
         if running and windows < self.observations and not self._levels:
-            few = f"hold: a batch runs, and fewer than {self.observations} have shown what a row costs"
-            return hold(situation, few)
+            unsure = (
+                f"hold: a batch is running, and fewer than {self.observations} windows show what a row costs"
+            )
+            return hold(situation, unsure)
         level = bounded(self._level(situation, outlook.load, costs, step), situation)
         slow, current = congested(situation, self.minHealth), situation.configuration
         if slow and not any_more(level.parallelism, current.parallelism):
