@@ -8,9 +8,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from trials import SHORT_DAYS, run
-
 from rheostat.analyze.levels import LevelDocument, read_map
+from trials import SHORT_DAYS, run
 
 STEP, LAST, SLOTS = 2_000, 16_000, 2
 TABLE_1 = {4_000: "(1,1)", 12_000: "(1,2)", 14_000: "(1,2) + (1,1)", 16_000: "(1,2) + (1,2)"}  # rows/s up to

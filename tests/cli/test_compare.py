@@ -55,7 +55,7 @@ def test_a_run_without_steps_has_no_settling_time(capsys: pytest.CaptureFixture[
     [
         ("", "names none"),
         (" , ,", "names none"),
-        ("static,static", "names one twice"),
+        ("static,static", "names a policy twice"),
         ("static,elysum", "did you mean 'elysium'?"),
         ("static,ds2(", "cannot read policy"),
         ("static)),((ds2", "cannot read policy"),

@@ -58,7 +58,7 @@ def test_ctrl_c_ends_it_with_a_report(broker: kafka_broker.Broker, tmp_path: Pat
         sending.send_signal(signal.SIGINT)
         out, err = sending.communicate(timeout=60)
     assert sending.returncode == 0
-    assert err == "rheostat: interrupted: what was due until now is sent\n"
+    assert err == "rheostat: interrupted: stopped after sending all rows that were due\n"
     assert (
         json.loads(out)["rows"] == json.loads(out)["wanted"] == kafka_broker.ends(broker.servers, "ended")[0]
     )

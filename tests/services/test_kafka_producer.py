@@ -70,7 +70,7 @@ def test_who_stops_early_is_told_what_was_sent_until_then(broker: kafka_broker.B
     kafka_broker.create_topic(broker.servers, "stopped", 1)
     told: list[float] = []
     sender = Sender(broker.servers, "stopped", Schedule(parse_curve("constant:rate=1000")), Rows())
-    sent = sender.run(stopped=lambda: len(told) >= 50, tell=told.append)
+    sent = sender.run(stopped=lambda: len(told) >= 50, progress=told.append)
     assert 0 < sent.rows == sent.wanted == kafka_broker.ends(broker.servers, "stopped")[0]
     assert sent.seconds < 60
 

@@ -40,7 +40,7 @@ def test_a_spark_job_runs_on_the_cluster_and_ctrl_c_ends_it(tmp_path: Path) -> N
         cluster.send_signal(signal.SIGINT)
         assert cluster.wait(timeout=60) == 0
         assert cluster.stderr is not None
-        assert cluster.stderr.read().splitlines() == ["rheostat: interrupted: ending the cluster"]
+        assert cluster.stderr.read().splitlines() == ["rheostat: interrupted: stopping the cluster"]
 
 
 @pytest.mark.no_jvm

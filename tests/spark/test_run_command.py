@@ -163,6 +163,6 @@ def test_a_start_that_is_interrupted_leaves_nothing(
         }
         run.wait_for(begun[moment])
         assert run.end(number) == code
-        assert run.err.splitlines() == ["rheostat: interrupted: the run was ended in order"]
+        assert run.err.splitlines() == ["rheostat: interrupted: the run was stopped cleanly"]
         assert run.left() == []
         assert not (run.folder / "journal.sqlite").exists()

@@ -9,7 +9,7 @@ from rheostat.apps.shipped import find_script
 from rheostat.bench.platform import Setup, capacity_of
 from rheostat.journal.reader import JournalReader
 from rheostat.model.configuration import Bounds, NodeKind
-from rheostat.trials.contestant_run import run_one
+from rheostat.trials.contestant_run import run_contestant
 from rheostat.trials.contestants import contestant
 from rheostat.trials.trial import Trial
 from tests.cli.commands import call
@@ -33,7 +33,7 @@ def test_sparks_dynamic_allocation_scales_by_itself_and_is_measured(tmp_path: Pa
         partitions=2,
     )
     said: list[str] = []
-    result = run_one(contest, contestant("spark-dra"), 1, tmp_path / "run", said.append)
+    result = run_contestant(contest, contestant("spark-dra"), 1, tmp_path / "run", said.append)
     assert result.failure == ""
     assert (result.nodes[0], max(result.nodes)) == (1, 2)  # Spark asked for another executor, nobody else did
     assert result.changes == 1

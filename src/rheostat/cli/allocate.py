@@ -29,7 +29,7 @@ def _allocate(
         float | None,
         typer.Option("--seconds", help="How long optimal may search for a proof.", min=0.1, max=3600),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Say which components should get units to raise throughput most.
 

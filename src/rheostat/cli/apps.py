@@ -13,7 +13,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _apps(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """List the applications that come with Rheostat."""
     from rheostat.apps.shipped import first_line, shipped_scripts

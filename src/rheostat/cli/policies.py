@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
 
 def _policies(
     name: Annotated[str | None, typer.Argument(help="One policy, with its parameters.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """List the policies, yours included. With a name: one of them with its parameters."""
     from rheostat.policies.registry import find, installed

@@ -19,7 +19,7 @@ def _topology(
     load: Annotated[
         float | None, typer.Option("--load", help="Rows/s at all sources together; else as the file states.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Check a topology and draw it with the rates that a load causes."""
     if load is not None and not 0 <= load < float("inf"):

@@ -23,7 +23,9 @@ LAST_SECONDS = 60.0  # for the batch to end that ran when the load was over; wha
 BILL_SECONDS = 0.25
 
 
-def run_one(trial: Trial, one: Contestant, number: int, folder: Path, say: Callable[[str], None]) -> Result:
+def run_contestant(
+    trial: Trial, one: Contestant, number: int, folder: Path, say: Callable[[str], None]
+) -> Result:
     """Run the application once, on a fresh cluster; what cannot run is a result too."""
     try:
         with _input(trial) as sent:

@@ -37,7 +37,7 @@ def test_ctrl_c_ends_it_in_order_with_nothing_left_lost_or_doubled(run: Controll
     run.send(signal.SIGINT)  # an impatient user
     assert run.end() == 130
     told = [line for line in run.err.splitlines() if "waiting for the running batch to end" not in line]
-    assert told == ["rheostat: interrupted: the run was ended in order"]
+    assert told == ["rheostat: interrupted: the run was stopped cleanly"]
     assert run.left() == []
     last = run.events()[-1]
     assert (last.kind, last.text) == ("stopped", "interrupted")

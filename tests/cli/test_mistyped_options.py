@@ -19,8 +19,7 @@ from rheostat.policies.base import Start
 from rheostat.policies.registry import build
 from rheostat.workloads import parse_curve
 from tests.cli.commands import call
-
-from .absurd import FUZZ, spoiled
+from tests.fuzz.absurd import FUZZ, spoiled
 
 CATALOGUE = known_topologies()
 POLICIES = ("ds2", "elysium(cpu_max_thr=0.7)", "joint(target=0.7,period_seconds=5)", "static(nodes=3)")
