@@ -69,7 +69,7 @@ def test_a_query_that_dies_starts_again_with_the_same_parallelism(run: Controlle
 def test_status_and_explain_read_its_journal(run: Controller) -> None:
     for count in (3, 4):  # so that one of them is a change
         at(run, nodes=2, project=count)
-    assert "plain" in title(run.facts())
+    assert "plain" in run.facts()["application"]
     for command in ("status", "explain"):
         done = os.popen(f"{RHEOSTAT} {command} --journal {run.folder}/journal.sqlite")
         told = done.read()
