@@ -23,7 +23,7 @@ from rheostat.policies.discovery import Discovery
 from rheostat.run.composition import start_run
 from rheostat.run.order import Order
 from rheostat.services import kafka_broker
-from rheostat.trials.feed import feed
+from rheostat.trials.feed import feeding
 
 NAME, ALLOCATIONS, NEEDED, WITHIN = "topology10", 10, 8, 0.10
 TRIGGER_SECONDS = 15.0  # between two batches a query stands still for a moment, which the model does not know
@@ -74,7 +74,7 @@ def served(topology: Topology, added: Units, servers: str, batches: int) -> floa
     curve = f"step:low={load / 10:g}:high={load:g}:start={WARM_UP_SECONDS:g}:end=1h:duration=1h"
     with (
         tempfile.TemporaryDirectory(prefix="rheostat-bench-") as folder,
-        feed(servers, curve, seed=0, partitions=1) as sent,
+        feeding(servers, curve, seed=0, partitions=1) as sent,
     ):
         order = Order(
             name=NAME,

@@ -1,7 +1,7 @@
 """Who may import the command line. import-linter sees the package alone, so this looks at what is around it.
 
-A test or a benchmark that needs something of `rheostat.cli` shows that logic is in the wrong room: move the logic
-below. Only tests that run commands as a user would may import `rheostat.cli.main`.
+If a test or a benchmark needs something of `rheostat.cli`, logic is in the wrong room: move it below.
+Only tests that run commands as a user would may import `rheostat.cli.main`.
 """
 
 import re

@@ -15,39 +15,41 @@ def checks(*results: Result) -> dict[str, Check]:
 
 
 def test_a_policy_that_saves_enough_and_is_quick_enough_keeps_every_bound() -> None:
-    found = checks(result("ours", nodes=2.0), result("static-peak"), result("spark-dra", nodes=3.0, lag=4.0))
-    assert [check.kept for check in found.values()] == [True] * 5
-    assert found["fewer node-seconds than static-peak"].found == 0.5
-    assert found["fewer node-seconds than spark-dra"].found == pytest.approx(1 / 3)
-    assert found["p99 lag to spark-dra's"].found == 1.25
-    assert found["p99 lag in trigger + control period + node start-up"].found == pytest.approx(5 / 15)
+    checked = checks(
+        result("ours", nodes=2.0), result("static-peak"), result("spark-dra", nodes=3.0, lag=4.0)
+    )
+    assert [check.kept for check in checked.values()] == [True] * 5
+    assert checked["fewer node-seconds than static-peak"].value == 0.5
+    assert checked["fewer node-seconds than spark-dra"].value == pytest.approx(1 / 3)
+    assert checked["p99 lag to spark-dra's"].value == 1.25
+    assert checked["p99 lag in trigger + control period + node start-up"].value == pytest.approx(5 / 15)
 
 
 def test_each_bound_can_be_missed() -> None:
-    found = checks(
+    checked = checks(
         result("ours", nodes=3.0, lag=31.0, served=0.8),
         result("static-peak"),
         result("spark-dra", nodes=3.5, lag=20.0),
     )
-    assert [check.kept for check in found.values()] == [False] * 5
-    assert found["throughput degradation"].cells[-1] == "RED"
+    assert [check.kept for check in checked.values()] == [False] * 5
+    assert checked["throughput degradation"].cells[-1] == "RED"
 
 
 def test_a_peer_that_began_behind_is_also_judged_from_when_it_had_caught_up() -> None:
     behind = replace(result("spark-dra", lag=2.0), lag=[30.0] * 10 + [2.0] * 90)
-    found = checks(result("ours"), result("static-peak"), behind)
-    assert found["p99 lag to spark-dra's"].kept
-    later = found["the same, from when spark-dra had caught up with its start"]
-    assert (later.found, later.kept) == (2.5, False)
+    checked = checks(result("ours"), result("static-peak"), behind)
+    assert checked["p99 lag to spark-dra's"].kept
+    later = checked["the same, from when spark-dra had caught up with its start"]
+    assert (later.value, later.kept) == (2.5, False)
 
 
 def test_ratios_are_taken_within_a_repeat_and_the_median_counts() -> None:
-    found = checks(
+    checked = checks(
         *(result("ours", number, nodes=nodes) for number, nodes in enumerate((1.0, 2.0, 2.0), 1)),
         *(result("static-peak", number, nodes=nodes) for number, nodes in enumerate((4.0, 4.0, 8.0), 1)),
     )
-    saved = found["fewer node-seconds than static-peak"]
-    assert (saved.found, saved.verdict) == (0.75, "ok")
+    saved = checked["fewer node-seconds than static-peak"]
+    assert (saved.value, saved.verdict) == (0.75, "ok")
 
 
 def test_a_square_leaves_no_time_to_act_so_its_lag_is_not_bound() -> None:

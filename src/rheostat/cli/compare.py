@@ -20,7 +20,7 @@ def _compare(
     curve: options.CurveOption,
     policies: Annotated[
         str,
-        typer.Option("--policies", "-p", help="Names, or name(parameter=value,...), separated by commas."),
+        typer.Option("--policies", "-p", help="Comma-separated names, or name(parameter=value,...)."),
     ],
     mode: options.SimulatedModeOption = "pipelined",
     seed: options.SeedOption = 0,

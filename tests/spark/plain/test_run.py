@@ -5,7 +5,6 @@ from statistics import mean
 
 import pytest
 
-from rheostat.cli.journals import title
 from tests.cli.commands import RHEOSTAT, refused
 from tests.spark.controllers import Controller
 
@@ -34,7 +33,7 @@ def test_a_second_controller_of_its_folder_is_refused(
 ) -> None:
     run.wait_for_turns(1)
     told = refused(capsys, "run", "--folder", str(run.folder), str(run.script))
-    assert "another controller runs" in told
+    assert "another controller is running" in told
     assert run.process is not None and run.process.poll() is None
 
 
