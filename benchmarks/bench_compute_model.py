@@ -54,15 +54,15 @@ def measured(topology: Topology) -> MeasuredTopology:
 
 def allocations(topology: MeasuredTopology) -> list[Units]:
     """The first ten different ones that the algorithms choose for a growing budget; the load stays."""
-    found: list[Units] = [{}]
-    sources = {one.name for one in topology.components if one.source}
+    result: list[Units] = [{}]
+    sources = {item.name for item in topology.components if item.source}
     for units in range(1, 30):
         for algorithm in ("stela", "predictive", "optimal"):
             chosen = dict(ALGORITHMS[algorithm](topology, units).units)
-            if chosen not in found and not sources & chosen.keys():
-                found.append(chosen)
-            if len(found) == ALLOCATIONS:
-                return found
+            if chosen not in result and not sources & chosen.keys():
+                result.append(chosen)
+            if len(result) == ALLOCATIONS:
+                return result
     raise AssertionError("the algorithms choose fewer than ten allocations")
 
 
@@ -97,21 +97,21 @@ def served(topology: Topology, added: Units, servers: str, batches: int) -> floa
 
 def leaf_rates(engine: SparkEngine, topology: Topology, batches: int) -> dict[str, float]:
     """Rows/s out of each leaf, over its next batches."""
-    seen: dict[str, dict[int, Batch]] = {leaf: {} for leaf in topology.sinks}
+    observed: dict[str, dict[int, Batch]] = {leaf: {} for leaf in topology.sinks}
     began = engine.now()
-    while any(len(own) < batches for own in seen.values()):
+    while any(len(own) < batches for own in observed.values()):
         engine.poll()
-        for leaf, own in seen.items():
+        for leaf, own in observed.items():
             own |= {
                 batch.number: batch
                 for batch in engine.monitor.recent
                 if leaf in batch.rows and batch.started >= began
             }
         if engine.now() > began + PATIENCE_SECONDS:
-            counts = {leaf: len(own) for leaf, own in seen.items()}
+            counts = {leaf: len(own) for leaf, own in observed.items()}
             raise RuntimeError(f"batches that ended in {PATIENCE_SECONDS:g} s: {counts}")
         engine.clock.sleep(0.5)
-    return {leaf: _rate(list(own.values()), leaf) for leaf, own in seen.items()}
+    return {leaf: _rate(list(own.values()), leaf) for leaf, own in observed.items()}
 
 
 def _rate(batches: list[Batch], leaf: str) -> float:
@@ -143,11 +143,11 @@ def main() -> int:
         chosen = allocations(model)[asked.first - 1 :][: asked.only]
         for added in chosen:
             predicted = throughput(model, added) / SLOWER
-            found = served(topology, added, broker.servers, asked.batches)
-            error = found / predicted - 1
+            result = served(topology, added, broker.servers, asked.batches)
+            error = result / predicted - 1
             close += abs(error) <= WITHIN
             words = ", ".join(f"{name} +{count}" for name, count in added.items()) or "none"
-            print(f"  {words:34} {predicted:8,.0f}/s {found:8,.0f}/s {error:+7.1%}", flush=True)
+            print(f"  {words:34} {predicted:8,.0f}/s {result:8,.0f}/s {error:+7.1%}", flush=True)
     good = close >= NEEDED * len(chosen) / ALLOCATIONS
     verdict = "ok" if good else "FAILED"
     print(f"  {close} of {len(chosen)} within {WITHIN:.0%} (bound {NEEDED} of {ALLOCATIONS})  {verdict}")

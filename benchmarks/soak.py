@@ -79,8 +79,8 @@ def growth(points: list[tuple[float, float]]) -> float:
 
 def alive(log: Path) -> list[tuple[float, float]]:
     """What full collections left in the driver's heap: minutes, MB."""
-    found = re.findall(r"^\[([\d.]+)s\].* Pause Full .* \d+M->(\d+)M\(", log.read_text(), re.MULTILINE)
-    return [(float(seconds) / 60, float(left)) for seconds, left in found]
+    result = re.findall(r"^\[([\d.]+)s\].* Pause Full .* \d+M->(\d+)M\(", log.read_text(), re.MULTILINE)
+    return [(float(seconds) / 60, float(left)) for seconds, left in result]
 
 
 def hold(run: StepController, sender: Sender, minutes: float, every: float) -> list[Sample]:
@@ -91,9 +91,11 @@ def hold(run: StepController, sender: Sender, minutes: float, every: float) -> l
         sender.rate = HIGH if int(passed / HALF_PERIOD_SECONDS) % 2 else LOW
         if passed >= every * len(samples):
             assert run.process is not None and run.process.poll() is None, run.err
-            samples.append(one := sample(run, began))
-            told = f"  {one.minutes:4.1f}  {one.driver:9.0f}  {one.controller:13.0f}  {one.journal:10.1f}"
-            print(f"{told}  {one.nodes:5}", flush=True)
+            samples.append(item := sample(run, began))
+            output = (
+                f"  {item.minutes:4.1f}  {item.driver:9.0f}  {item.controller:13.0f}  {item.journal:10.1f}"
+            )
+            print(f"{output}  {item.nodes:5}", flush=True)
         time.sleep(0.5)
     return samples
 
@@ -103,12 +105,12 @@ def plot(samples: list[Sample], out: Path) -> None:
     import matplotlib.pyplot as plt  # noqa: PLC0415 - after its backend is chosen
 
     figure, (memory, nodes) = plt.subplots(2, 1, sharex=True, figsize=(8, 5), height_ratios=(3, 1))
-    minutes = [one.minutes for one in samples]
+    minutes = [item.minutes for item in samples]
     for name in ("driver", "controller", "journal"):
-        memory.plot(minutes, [getattr(one, name) for one in samples], label=name)
+        memory.plot(minutes, [getattr(item, name) for item in samples], label=name)
     memory.set(ylabel="MB", yscale="log")
     memory.legend()
-    nodes.step(minutes, [one.nodes for one in samples], where="post", color="grey")
+    nodes.step(minutes, [item.nodes for item in samples], where="post", color="grey")
     nodes.set(xlabel="minutes", ylabel="nodes")
     figure.tight_layout()
     figure.savefig(out, dpi=110)
@@ -150,10 +152,10 @@ def main() -> int:
                 run.clear()
     plot(samples, asked.out)
     grown = {
-        name: growth([(one.minutes, getattr(one, name)) for one in samples])
+        name: growth([(item.minutes, getattr(item, name)) for item in samples])
         for name in ("driver", "controller")
     }
-    journal = max(one.journal for one in samples)
+    journal = max(item.journal for item in samples)
     more = growth(living)
     good = all(part < MOST_GROWTH for part in grown.values()) and more < MOST_ALIVE_GROWTH
     good = good and journal <= MAX_BYTES / MB

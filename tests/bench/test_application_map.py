@@ -76,17 +76,17 @@ def test_a_level_is_served_by_what_its_last_look_saw_healthy() -> None:
 
 def test_a_map_grows_resumes_and_is_what_multilevel_reads(tmp_path: Path) -> None:
     path = tmp_path / "maps" / "app.map.yaml"
-    found = DiscoveredMap.open(path, "app", OPTIONS)
-    assert found.offered == 0.0 and not path.exists()
-    found.add(level(1000, 1, 1))
-    found.add(level(2000, 1, 1))  # needs no more: one level, with a higher limit
-    found.add(level(3000, 3, 2, 3300))  # its source made fewer rows of what was offered
+    result = DiscoveredMap.open(path, "app", OPTIONS)
+    assert result.offered == 0.0 and not path.exists()
+    result.add(level(1000, 1, 1))
+    result.add(level(2000, 1, 1))  # needs no more: one level, with a higher limit
+    result.add(level(3000, 3, 2, 3300))  # its source made fewer rows of what was offered
     assert load_map(path) == (Level(2000, {"split": 1}, 1), Level(3000, {"split": 3}, 2))
     with pytest.raises(
         RheostatError, match=r"3,500 rows/s: only 2,999.0 arrived, after 3,000.0 at the level below"
     ):
-        found.add(level(2999, 4, 2, 3500))
-    found.add(level(2990, 3, 2, 3300))  # what was served once is not taken back
+        result.add(level(2999, 4, 2, 3500))
+    result.add(level(2990, 3, 2, 3300))  # what was served once is not taken back
     assert load_map(path)[-1] == Level(3000, {"split": 3}, 2)
     build(f"multilevel(map={path})")
     again = DiscoveredMap.open(path, "app", OPTIONS)

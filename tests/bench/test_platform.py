@@ -18,14 +18,14 @@ def test_what_this_machine_shows_decides_the_order_of_containers(tmp_path: Path)
     alike = dict.fromkeys(setups, 100.0)
     assert conclude(asked, alike, 2.0).containers == "node"
     helps = {**alike, Setup(2, 1, 1): 190.0, Setup(4, 1, 1): 195.0, Setup(4, 4, 1): 120.0}
-    found = conclude(asked, helps, 2.0)
-    assert (found.containers, found.node) == ("slot+node", "cores=2,slots=4,executors=1")
+    result = conclude(asked, helps, 2.0)
+    assert (result.containers, result.node) == ("slot+node", "cores=2,slots=4,executors=1")
     assert asked[1].answer(helps) == "more slots per executor help (2: +90%, 4: +95% against 1)"
     assert asked[2].answer(helps) == "more executors per node harm (2: -49%, 4: -38% against 1)"
     assert asked[0].answer(alike) == "more partitions per slot change nothing (2: +0%, 4: +0% against 1)"
     path = tmp_path / "platform.yaml"
-    write_document(path, found)
-    assert parse(PlatformDocument, read_document(path), path) == found
+    write_document(path, result)
+    assert parse(PlatformDocument, read_document(path), path) == result
     build(f"multilevel(platform={path})")
 
 

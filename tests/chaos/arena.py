@@ -161,9 +161,9 @@ class Arena:
             turn = self.run.last()
             if turn is None or turn.plan.changes:
                 return False
-            found, nodes = turn.outcome.configuration, self.wished["nodes"]
-            counts = {name: found.parallelism[name] for name in ("work", "total")}
-            return {"nodes": found.nodes, **counts} == self.wished and (
+            result, nodes = turn.outcome.configuration, self.wished["nodes"]
+            counts = {name: result.parallelism[name] for name in ("work", "total")}
+            return {"nodes": result.nodes, **counts} == self.wished and (
                 len(self._found(WORKER)) == len(self._found(EXECUTOR)) == nodes
             )
 
@@ -182,16 +182,18 @@ class Arena:
 
     def _story(self) -> str:
         """What its journal and its driver say last."""
-        told = [f"{event.at:.0f} {event.kind}: {event.text}" for event in self.run.events()[-12:]]
+        output = [f"{event.at:.0f} {event.kind}: {event.text}" for event in self.run.events()[-12:]]
         turns = [turn for turn in self.run.turns()[-40:] if turn.plan.changes] + self.run.turns()[-1:]
-        told += [
+        output += [
             f"turn {turn.number} at {turn.plan.decided_at:.0f}: {turn.plan.reason} {turn.plan.vetoes} -> "
             f"{turn.outcome.status.value}: {turn.outcome.reason} {turn.outcome.steps}"
             for turn in turns
         ]
         log = self.run.folder / "driver.log"
-        said = [line for line in log.read_text(errors="replace").splitlines() if "falling behind" not in line]
-        return "\n".join([f"wished: {self.wished}", *told, *(line[:200] for line in said[-8:])])
+        message = [
+            line for line in log.read_text(errors="replace").splitlines() if "falling behind" not in line
+        ]
+        return "\n".join([f"wished: {self.wished}", *output, *(line[:200] for line in message[-8:])])
 
     # -- faults ------------------------------------------------------------------------------------------
 
@@ -250,12 +252,12 @@ class Arena:
 
     def _found(self, what: str) -> list[psutil.Process]:
         """The processes of Workers or executors, oldest first."""
-        found = []
+        result = []
         for process in self.run.processes():
             with contextlib.suppress(psutil.Error):
                 if any(what in word for word in process.cmdline()[1:]) and process.name() == "java":
-                    found.append((process.create_time(), process.pid, process))
-        return [process for _, _, process in sorted(found)]
+                    result.append((process.create_time(), process.pid, process))
+        return [process for _, _, process in sorted(result)]
 
 
 def _send(number: signal.Signals, session: int) -> None:

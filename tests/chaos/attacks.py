@@ -65,6 +65,6 @@ SHORT = (
 
 
 def _shuffled(draw: random.Random, pairs: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:
-    found = list(pairs)
-    draw.shuffle(found)
-    return found
+    result = list(pairs)
+    draw.shuffle(result)
+    return result

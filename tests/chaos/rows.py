@@ -98,7 +98,7 @@ class Sink:
 
 def _read(file: Path) -> list[dict[str, Any]]:
     try:
-        found: list[dict[str, Any]] = json.loads(file.read_text())
+        result: list[dict[str, Any]] = json.loads(file.read_text())
     except FileNotFoundError:  # a batch without rows, or one that rewrote the state
         return []
-    return found
+    return result

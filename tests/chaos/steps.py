@@ -55,9 +55,9 @@ class Steps:
 
 def main() -> None:
     """Run the command line, with every step of a change told and the guard against rewriting state off."""
-    told = partial(Actuator, before_step=Steps(Path(sys.argv[1])))
+    output = partial(Actuator, before_step=Steps(Path(sys.argv[1])))
     with (
-        patch("rheostat.engines.spark.engine.Actuator", told),
+        patch("rheostat.engines.spark.engine.Actuator", output),
         patch("rheostat.cli.run.RESCALE_ABOVE", 0.0),
     ):
         run(sys.argv[2:])

@@ -32,8 +32,8 @@ def test_json_states_the_throughput_now_and_one_allocation_per_algorithm(
 
 def test_the_help_names_every_algorithm(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("--help") == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert ", ".join([*ALGORITHMS, "or all."]) in told
+    output = " ".join(capsys.readouterr().out.split())
+    assert ", ".join([*ALGORITHMS, "or all."]) in output
 
 
 def test_measured_shares_may_be_rounded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from tests.cli.commands import call, refused_at_once
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("app", "ddos", "--from", "0", "--to", "10", "--step", "1"), "--from must be above 0"),
         (
@@ -34,12 +34,12 @@ from tests.cli.commands import call, refused_at_once
 )
 def test_bad_options_are_refused_and_nothing_is_made(
     options: tuple[str, ...],
-    said: str,
+    message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert said in refused_at_once(capsys, monkeypatch, tmp_path, "bench", *options)
+    assert message in refused_at_once(capsys, monkeypatch, tmp_path, "bench", *options)
 
 
 def test_a_map_that_is_complete_is_shown(
@@ -52,5 +52,5 @@ def test_a_map_that_is_complete_is_shown(
     DiscoveredMap.open(Path("ddos.map.yaml"), "ddos", options_made).add(level)
     options = ("ddos", "--from", "1000", "--to", "9000", "--step", "1000", "--node", "cores=1")
     assert call("bench", "app", *options) == 0
-    told = capsys.readouterr().out
-    assert "9,000" in told and "multilevel(map=ddos.map.yaml)" in told
+    output = capsys.readouterr().out
+    assert "9,000" in output and "multilevel(map=ddos.map.yaml)" in output

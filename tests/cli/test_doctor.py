@@ -17,15 +17,15 @@ def doctor(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[object, s
 
 @pytest.mark.jvm
 def test_a_machine_with_everything_is_fine(capsys: pytest.CaptureFixture[str]) -> None:
-    code, said = doctor(capsys)
+    code, message = doctor(capsys)
     assert code == 0
-    assert "ok   Java: version" in said
-    assert "ok   Spark: pyspark 4.3" in said
+    assert "ok   Java: version" in message
+    assert "ok   Spark: pyspark 4.3" in message
 
 
 def test_json_lists_every_check(capsys: pytest.CaptureFixture[str]) -> None:
-    _, said = doctor(capsys, "--json")
-    assert [finding["what"] for finding in json.loads(said)] == [
+    _, message = doctor(capsys, "--json")
+    assert [finding["what"] for finding in json.loads(message)] == [
         "Java",
         "Spark",
         "control groups",
@@ -39,9 +39,9 @@ def test_without_java_it_says_how_to_install_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    code, said = doctor(capsys)
+    code, message = doctor(capsys)
     assert code == 1
-    assert "FAIL Java: no Java was found in JAVA_HOME: install Java 17" in said
+    assert "FAIL Java: no Java was found in JAVA_HOME: install Java 17" in message
 
 
 @pytest.mark.jvm
@@ -50,10 +50,10 @@ def test_without_control_groups_it_only_notes_what_is_lost(
 ) -> None:
     monkeypatch.setattr(cgroups, "_V1", tmp_path / "none")
     monkeypatch.setattr(cgroups, "_V2", tmp_path / "none")
-    code, said = doctor(capsys)
+    code, message = doctor(capsys)
     assert code == 0
-    assert "note control groups: control groups cannot be used here" in said
-    assert "nodes get no CPU quota" in said
+    assert "note control groups: control groups cannot be used here" in message
+    assert "nodes get no CPU quota" in message
 
 
 @pytest.mark.jvm
@@ -61,7 +61,7 @@ def test_kafka_archives_that_are_not_cached_are_optional(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    code, said = doctor(capsys)
+    code, message = doctor(capsys)
     assert code == 0
-    assert "note Kafka: missing: kafka-broker-4.1.0 and spark-kafka-4.2.0;" in " ".join(said.split())
-    assert "`rheostat kafka fetch` downloads them" in " ".join(said.split())
+    assert "note Kafka: missing: kafka-broker-4.1.0 and spark-kafka-4.2.0;" in " ".join(message.split())
+    assert "`rheostat kafka fetch` downloads them" in " ".join(message.split())

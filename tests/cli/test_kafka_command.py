@@ -29,9 +29,9 @@ def test_up_status_topics_and_down(folder: Path) -> None:
     again = process(f"rheostat kafka up --port {port}", folder)
     assert again.stdout.splitlines()[:2] == [servers, "runs already; its log is .rheostat/kafka/broker.log"]
 
-    told = json.loads(process("rheostat kafka status --json", folder).stdout)
-    assert (told["running"], told["servers"]) == (True, servers)
-    assert cleanup_process.members(told["pid"]) == [told["pid"]]
+    output = json.loads(process("rheostat kafka status --json", folder).stdout)
+    assert (output["running"], output["servers"]) == (True, servers)
+    assert cleanup_process.members(output["pid"]) == [output["pid"]]
     kafka_broker.create_topic(servers, "events", 3)
     listed = process(f"rheostat kafka topics --servers {servers} --json", folder)
     assert json.loads(listed.stdout) == [{"topic": "events", "partitions": 3, "rows": 0}]
@@ -50,7 +50,7 @@ def test_up_status_topics_and_down(folder: Path) -> None:
     assert down.stdout.splitlines() == [f"{servers} stopped", "deleted its data in .rheostat/kafka"]
     assert [path.name for path in mine.parent.iterdir()] == ["mine.txt"]
     assert not kafka_broker.answers(servers)
-    assert cleanup_process.members(told["pid"]) == []
+    assert cleanup_process.members(output["pid"]) == []
 
 
 def test_without_a_broker_down_is_fine_and_status_says_how_to_start(
@@ -58,14 +58,16 @@ def test_without_a_broker_down_is_fine_and_status_says_how_to_start(
 ) -> None:
     assert call("kafka", "down", "--folder", str(tmp_path / "none")) == 0
     assert call("kafka", "status", "--folder", str(tmp_path / "none")) == 1
-    said = capsys.readouterr().out
-    assert f"no broker runs in {tmp_path}/none; `rheostat kafka up --folder {tmp_path}/none` starts" in said
+    message = capsys.readouterr().out
+    assert (
+        f"no broker runs in {tmp_path}/none; `rheostat kafka up --folder {tmp_path}/none` starts" in message
+    )
 
 
 def test_topics_of_a_broker_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     servers = f"127.0.0.1:{kafka_broker.free_port()}"
-    said = refused(capsys, "kafka", "topics", "--servers", servers)
-    assert f"no Kafka broker answers at {servers}; start one with `rheostat kafka up`" in said
+    message = refused(capsys, "kafka", "topics", "--servers", servers)
+    assert f"no Kafka broker answers at {servers}; start one with `rheostat kafka up`" in message
     assert "write HOST:PORT" in refused(capsys, "kafka", "topics", "--servers", "localhost")
 
 

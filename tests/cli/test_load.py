@@ -45,11 +45,11 @@ def test_json_holds_a_summary_and_at_most_a_thousand_points(capsys: pytest.Captu
 
 
 def test_the_seed_decides_the_noise(capsys: pytest.CaptureFixture[str]) -> None:
-    seen = []
+    observed = []
     for seed in ("1", "1", "2"):
         assert _run("show", "sine:noise=poisson", "--json", "--seed", seed) == 0
-        seen.append(json.loads(capsys.readouterr().out)["rates"])
-    assert seen[0] == seen[1] != seen[2]
+        observed.append(json.loads(capsys.readouterr().out)["rates"])
+    assert observed[0] == observed[1] != observed[2]
 
 
 @pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
@@ -87,7 +87,7 @@ def test_a_written_trace_is_shown_again(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["show", "snie"], "did you mean 'sine'?"),
         (["show", "sine:period=0"], "period must be"),
@@ -101,13 +101,13 @@ def test_a_written_trace_is_shown_again(tmp_path: Path, capsys: pytest.CaptureFi
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _run(*arguments) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert said in told.err
-    assert len(told.err.splitlines()) == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert message in output.err
+    assert len(output.err.splitlines()) == 1
 
 
 @pytest.mark.parametrize("command", ["show", "list", "write"])
@@ -118,9 +118,9 @@ def test_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -
 
 def test_load_alone_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run() == 0
-    told = capsys.readouterr()
-    assert "write" in told.out
-    assert told.err == ""
+    output = capsys.readouterr()
+    assert "write" in output.out
+    assert output.err == ""
 
 
 def test_matplotlib_is_only_loaded_to_draw() -> None:

@@ -13,12 +13,12 @@ from tests.cli.commands import call, process, refused
 
 def every_command() -> list[list[str]]:
     """The words of each command, `load show` as well as `load` and the program itself."""
-    found, left = [], [(list[str](), get_command(application()))]
+    result, left = [], [(list[str](), get_command(application()))]
     while left:
         words, command = left.pop()
-        found.append(words)
+        result.append(words)
         left += [([*words, name], inner) for name, inner in getattr(command, "commands", {}).items()]
-    return found
+    return result
 
 
 @pytest.mark.parametrize("command", [" ".join(words) for words in every_command()])
@@ -27,11 +27,11 @@ def test_every_help_has_an_example_and_fits_80_columns(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert call(*command.split(), "--help") == 0
-    told = capsys.readouterr()
-    assert "Example: rheostat" in told.out
-    assert told.err == ""
-    assert max(map(len, told.out.splitlines())) <= 80
-    assert "…" not in told.out
+    output = capsys.readouterr()
+    assert "Example: rheostat" in output.out
+    assert output.err == ""
+    assert max(map(len, output.out.splitlines())) <= 80
+    assert "…" not in output.out
 
 
 def test_rheostat_alone_prints_its_help_and_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,7 +102,7 @@ def test_no_summary_in_a_list_of_commands_is_cut_short(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["bogus"], "No such command 'bogus'. See --help."),
         (["--bogus"], "No such option: --bogus. See --help."),
@@ -115,9 +115,9 @@ def test_no_summary_in_a_list_of_commands_is_cut_short(
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert said in refused(capsys, *arguments)
+    assert message in refused(capsys, *arguments)
 
 
 @pytest.mark.parametrize("command", ["policies", "policies --json", "load list", "topology wordcount"])

@@ -10,7 +10,7 @@ MARK = "Hush-4"  # every secret here starts with it
 
 
 @pytest.mark.parametrize(
-    ("mode", "content", "said"),
+    ("mode", "content", "message"),
     [
         (0o644, "spark.a b", "chmod 600"),
         (0o660, "spark.a b", "chmod 600"),
@@ -19,14 +19,14 @@ MARK = "Hush-4"  # every secret here starts with it
     ],
 )
 def test_a_settings_file_that_others_can_read_or_that_is_wrong_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: int, content: str, said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: int, content: str, message: str
 ) -> None:
     path = tmp_path / "spark.conf"
     path.write_text(content)
     path.chmod(mode)
     for command in (["run", "app.py"], ["cluster"]):
         error = refused(capsys, *command, "--conf-file", str(path))
-        assert said in error
+        assert message in error
         assert MARK not in error
 
 

@@ -20,12 +20,12 @@ COMMAND = ("trial", "-a", "wordcount", "-c", "sine:duration=3m")
 def test_the_terminal_shows_every_measure(capsys: pytest.CaptureFixture[str]) -> None:
     report = make_report(TRIAL, ["ours"], [result("ours"), result("static-peak")])
     trial_page.show_tables(report)
-    told = capsys.readouterr().out
-    assert all(header in told for header, _, _ in COLUMNS)
+    output = capsys.readouterr().out
+    assert all(header in output for header, _, _ in COLUMNS)
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("-p", "nobody"), "nobody"),
         (("-p", " "), "--policies names none"),
@@ -45,12 +45,12 @@ def test_the_terminal_shows_every_measure(capsys: pytest.CaptureFixture[str]) ->
 )
 def test_bad_options_are_refused_before_anything_is_made(
     options: tuple[str, ...],
-    said: str,
+    message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert said in refused_at_once(capsys, monkeypatch, tmp_path, *COMMAND, *options)
+    assert message in refused_at_once(capsys, monkeypatch, tmp_path, *COMMAND, *options)
 
 
 def test_a_folder_of_another_trial_is_refused(
@@ -89,8 +89,8 @@ def test_results_that_are_there_are_not_made_again(
         "1:4",
     )
     assert call("trial", *options, "-p", "ds2", "--peers", "static-peak") == 0
-    told = capsys.readouterr().out
-    assert "fewer node-seconds than static-peak" in told and "50%" in told
+    output = capsys.readouterr().out
+    assert "fewer node-seconds than static-peak" in output and "50%" in output
     assert Path("trial/trial.png").read_bytes().startswith(b"\x89PNG")
     assert (
         "![load, throughput, lag, instances and nodes over time](trial.png)"
@@ -148,5 +148,5 @@ def test_something_else_that_listens_at_the_broker_s_address_is_refused_within_s
     monkeypatch.setattr("rheostat.services.kafka_topics.CHECK_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as mute:
         address = f"127.0.0.1:{mute.getsockname()[1]}"
-        told = refused_at_once(capsys, monkeypatch, tmp_path, *COMMAND, "-p", "ds2", "--kafka", address)
-    assert f"no Kafka broker answers at {address}" in told
+        output = refused_at_once(capsys, monkeypatch, tmp_path, *COMMAND, "-p", "ds2", "--kafka", address)
+    assert f"no Kafka broker answers at {address}" in output

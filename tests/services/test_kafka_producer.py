@@ -68,9 +68,9 @@ def test_every_row_arrives_once_with_its_key_and_its_send_time(broker: kafka_bro
 
 def test_who_stops_early_is_told_what_was_sent_until_then(broker: kafka_broker.Broker) -> None:
     kafka_broker.create_topic(broker.servers, "stopped", 1)
-    told: list[float] = []
+    output: list[float] = []
     sender = Sender(broker.servers, "stopped", Schedule(parse_curve("constant:rate=1000")), Rows())
-    sent = sender.run(stopped=lambda: len(told) >= 50, progress=told.append)
+    sent = sender.run(stopped=lambda: len(output) >= 50, progress=output.append)
     assert 0 < sent.rows == sent.wanted == kafka_broker.ends(broker.servers, "stopped")[0]
     assert sent.seconds < 60
 

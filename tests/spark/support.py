@@ -95,8 +95,8 @@ def plan(engine: SparkEngine, nodes: int | None = None, **parallelism: int) -> P
 def observe_batches(engine: SparkEngine, batches: int, limit: float = 240.0) -> Observation:
     """Close the window and observe the next one once it holds so many batches; with the events of both."""
     before = engine.observe().events
-    seen = observe_open_window(engine, batches, limit)
-    return replace(seen, events=(*before, *seen.events))
+    observed = observe_open_window(engine, batches, limit)
+    return replace(observed, events=(*before, *observed.events))
 
 
 def observe_open_window(engine: SparkEngine, batches: int, limit: float = 240.0) -> Observation:
@@ -118,7 +118,7 @@ def observe_span(engine: SparkEngine, seconds: float, limit: float = 240.0) -> O
     engine.observe()
 
     def enough() -> bool:
-        return all(one and one[-1].started - one[0].started >= seconds for one in _batches(engine))
+        return all(item and item[-1].started - item[0].started >= seconds for item in _batches(engine))
 
     _poll_until(engine, enough, f"batches over {seconds} s", limit)
     return engine.observe()

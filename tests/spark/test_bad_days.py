@@ -47,8 +47,8 @@ def test_a_master_that_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.C
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         url = f"spark://127.0.0.1:{silent.getsockname()[1]}"
-        told = refused(capsys, "run", "--master", url, "--folder", str(folder), str(script))
-    assert f"no Spark Master answers at {url}" in told
+        output = refused(capsys, "run", "--master", url, "--folder", str(folder), str(script))
+    assert f"no Spark Master answers at {url}" in output
     assert not folder.exists()
 
 
@@ -60,10 +60,10 @@ def test_a_port_that_is_taken_is_one_line(cluster: LocalProvider, tmp_path: Path
         with controller(
             tmp_path, "plain_wrong", "nothing", options=f"--master {cluster.url} {settings}"
         ) as run:
-            told = run.refused()
+            output = run.refused()
             assert run.left() == []
-    assert "Spark does not start: java.net.BindException: " in told
-    assert "Address already in use" in told
+    assert "Spark does not start: java.net.BindException: " in output
+    assert "Address already in use" in output
 
 
 # -- runs that cannot begin -------------------------------------------------------------------------------
@@ -87,9 +87,9 @@ def test_a_checkpoint_of_another_topology_is_refused_and_left_alone(
     (checkpoint / "rheostat.json").write_text(json.dumps(owner))
     options = f"--master {foreign.url} --checkpoint {checkpoint}"
     with controller(tmp_path, "chain", "50", "microbatch", options=options) as run:
-        told = run.refused()
+        output = run.refused()
         assert run.left() == []
-    assert "belongs to 'totals' (microbatch; total), this is 'chain' (microbatch; no stateful" in told
+    assert "belongs to 'totals' (microbatch; total), this is 'chain' (microbatch; no stateful" in output
     assert [path.name for path in checkpoint.iterdir()] == ["rheostat.json"]
     assert json.loads((checkpoint / "rheostat.json").read_text()) == owner
 

@@ -14,7 +14,7 @@ from .support import APPS
 
 
 @pytest.fixture(scope="module")
-def said() -> dict[str, str]:
+def message() -> dict[str, str]:
     command = [sys.executable, str(APPS / "plans.py")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -23,8 +23,8 @@ def said() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("step", ["filter", "aggregate", "explode", "small table"])
-def test_real_time_mode_takes_what_it_can_run(said: dict[str, str], step: str) -> None:
-    assert said[f"realtime live {step}"] == "ok"
+def test_real_time_mode_takes_what_it_can_run(message: dict[str, str], step: str) -> None:
+    assert message[f"realtime live {step}"] == "ok"
 
 
 @pytest.mark.parametrize(
@@ -38,19 +38,19 @@ def test_real_time_mode_takes_what_it_can_run(said: dict[str, str], step: str) -
     ],
 )
 def test_what_a_mode_cannot_run_is_refused_with_the_way_out(
-    said: dict[str, str], plan: str, reason: str
+    message: dict[str, str], plan: str, reason: str
 ) -> None:
-    assert said[plan].startswith(reason)
+    assert message[plan].startswith(reason)
 
 
 @pytest.mark.parametrize("step", ["filter", "python", "join", "small table", "aggregate", "explode"])
-def test_micro_batches_run_all_of_it(said: dict[str, str], step: str) -> None:
-    assert said[f"microbatch rate {step}"] == "ok"
+def test_micro_batches_run_all_of_it(message: dict[str, str], step: str) -> None:
+    assert message[f"microbatch rate {step}"] == "ok"
 
 
-def test_the_state_of_an_aggregation_is_not_rewritten_in_real_time_mode(said: dict[str, str]) -> None:
-    assert said["rescale realtime"] == "Spark cannot rewrite the state of an aggregation in Real-Time Mode"
-    assert said["rescale microbatch"] == "ok"
+def test_the_state_of_an_aggregation_is_not_rewritten_in_real_time_mode(message: dict[str, str]) -> None:
+    assert message["rescale realtime"] == "Spark cannot rewrite the state of an aggregation in Real-Time Mode"
+    assert message["rescale microbatch"] == "ok"
 
 
 @pytest.mark.no_jvm

@@ -27,10 +27,10 @@ def test_a_spark_job_runs_on_the_cluster_and_ctrl_c_ends_it(tmp_path: Path) -> N
     job.write_text(JOB)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as cluster:
         assert cluster.stdout is not None
-        told = json.loads("".join(iter(cluster.stdout.readline, "}\n")) + "}")
-        assert told["nodes"] == [{"name": "n1", "slots": 2, "cores": 1.0}]
+        output = json.loads("".join(iter(cluster.stdout.readline, "}\n")) + "}")
+        assert output["nodes"] == [{"name": "n1", "slots": 2, "cores": 1.0}]
         done = subprocess.run(
-            [sys.executable, str(job), told["master"]],
+            [sys.executable, str(job), output["master"]],
             capture_output=True,
             text=True,
             timeout=180,

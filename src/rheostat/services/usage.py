@@ -1,4 +1,4 @@
-"""What processes use of this machine, read from /proc."""
+"""CPU and memory that processes use, from /proc."""
 
 import contextlib
 import os
@@ -13,14 +13,14 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """CPU seconds since the start, and bytes in memory."""
+    """CPU seconds since the start, and bytes of memory."""
 
     cpu_seconds: float = 0.0
     memory_bytes: float = 0.0
 
 
 def session_usage(session: int) -> Usage:
-    """The sum over a session's processes; what ended children used counts with their parents."""
+    """Return the sum over a session's processes, ended children included."""
     cpu = memory = 0.0
     for pid in members(session):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-from rheostat.engines.simulator.placement import Hosts, place
+from rheostat.engines.simulator.placement import Placed, place
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Placement
 from rheostat.providers.simulated import SimulatedNode
@@ -11,7 +11,7 @@ def nodes(*slots: int) -> list[SimulatedNode]:
     ]
 
 
-def count(hosts: Hosts, operator: str) -> int:
+def count(hosts: Placed, operator: str) -> int:
     return sum(here.get(operator, 0) for here in hosts.values())
 
 

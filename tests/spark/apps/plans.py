@@ -49,7 +49,7 @@ STEPS: dict[str, Callable[[DataFrame], DataFrame]] = {
 }
 
 
-def said(source: str, step: str, mode: str) -> str:
+def message(source: str, step: str, mode: str) -> str:
     app = Application("plan")
     app.source("in", LOADS[source]).operator("step", STEPS[step]).sink("x", lambda rows: rows.writeStream)
     builder = Builder(app, spark, None)
@@ -78,12 +78,12 @@ def refused(source: str, mode: str) -> str:
 
 
 if __name__ == "__main__":
-    found = {
-        f"{mode} {source} {step}": said(source, step, mode)
+    result = {
+        f"{mode} {source} {step}": message(source, step, mode)
         for mode in ("microbatch", "realtime")
         for source in LOADS
         for step in STEPS
     }
-    found |= {f"rescale {mode}": refused("live", mode) for mode in ("microbatch", "realtime")}
-    print(json.dumps(found))
+    result |= {f"rescale {mode}": refused("live", mode) for mode in ("microbatch", "realtime")}
+    print(json.dumps(result))
     spark.stop()

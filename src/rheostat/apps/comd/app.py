@@ -94,7 +94,7 @@ def build(given: Input) -> Application:
 
 
 def _timed(rows: DataFrame) -> DataFrame:
-    """Add an event time, so that Spark knows which iterations are complete; at 0 all would be late at once."""
+    """Add an event time, by which Spark completes iterations; from 0 on, all would be late at once."""
     time = F.timestamp_seconds(F.col("iteration") + 1)
     return rows.withColumn("time", time).withWatermark("time", LATENESS)
 

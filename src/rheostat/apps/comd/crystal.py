@@ -1,7 +1,8 @@
 """A simple molecular dynamics: a crystal of atoms, each bound to its place by a spring (an Einstein solid).
 
-Its motion at any time does not depend on earlier steps, so any iteration can be computed anywhere, in parallel
-and repeatedly. The crystal is cubic and face-centred, 4 atoms a cell, as CoMD's: 20 cells a side hold 32,000.
+Its motion at any time does not depend on earlier steps, so any iteration can be computed anywhere,
+in parallel and repeatedly. The crystal is cubic and face-centred, 4 atoms per cell, like CoMD's: 20 cells per
+side hold 32,000.
 """
 
 import math

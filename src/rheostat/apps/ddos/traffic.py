@@ -1,7 +1,7 @@
 """Synthetic traffic of a data centre: packets with a daily and a weekly period, and attacks among them.
 
-A packet follows from its number and the seed, so a stream, a batch and a reference see the same packets. Time is
-simulated: numbers are spread over it so that the packets per minute vary ninefold over a week.
+A packet follows from its number and the seed, so a stream, a batch and a reference see the same packets. Time
+is simulated: numbers are spread over it so that the packets per minute vary ninefold over a week.
 """
 
 import math
