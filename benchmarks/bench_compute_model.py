@@ -26,16 +26,18 @@ from rheostat.services import kafka_broker
 from rheostat.trials.feed import feeding
 
 NAME, ALLOCATIONS, NEEDED, WITHIN = "topology10", 10, 8, 0.10
-TRIGGER_SECONDS = 15.0  # between two batches a query stands still for a moment, which the model does not know
+TRIGGER_SECONDS = 15.0  # a query pauses between two batches, which the model does not know
 WARM_UP_SECONDS = 45.0  # under a tenth of the load: ten queries' JVM compiles, and nothing piles up meanwhile
 SETTLING_SECONDS = 20.0  # under all of it
-PATIENCE_SECONDS = 900.0  # a congested query reads ahead, and its batch ends when all of that is done
-SLOWER = 8  # a row takes so many times its cost, and so many times fewer come: two cores carry ten queries
+MAX_SECONDS = 900.0  # a congested query reads ahead, and its batch ends when all of that is done
+SLOWER = (
+    8  # rows take this many times their cost, and the load is divided by it: so two cores can run ten queries
+)
 Units = dict[str, int]
 
 
 def measured(topology: Topology) -> MeasuredTopology:
-    """The file's costs as the rates that the compute model knows."""
+    """Return the file's costs as the rates of the compute model."""
     return MeasuredTopology(
         topology.name,
         tuple(
@@ -53,7 +55,7 @@ def measured(topology: Topology) -> MeasuredTopology:
 
 
 def allocations(topology: MeasuredTopology) -> list[Units]:
-    """The first ten different ones that the algorithms choose for a growing budget; the load stays."""
+    """Return the first ten different allocations for a growing budget, under the same load."""
     result: list[Units] = [{}]
     sources = {item.name for item in topology.components if item.source}
     for units in range(1, 30):
@@ -67,7 +69,7 @@ def allocations(topology: MeasuredTopology) -> list[Units]:
 
 
 def served(topology: Topology, added: Units, servers: str, batches: int) -> float:
-    """Rows/s out of the leaves on Spark, with so many more instances than one each."""
+    """Return the rows/s out of the leaves on Spark, with these additional instances."""
     parallelism = {name: 1 + added.get(name, 0) for name in topology.names}
     slots = sum(parallelism.values()) + len(topology.streams) + 2
     load = sum(topology.operator(name).load or 0.0 for name in topology.sources) / SLOWER
@@ -96,7 +98,7 @@ def served(topology: Topology, added: Units, servers: str, batches: int) -> floa
 
 
 def leaf_rates(engine: SparkEngine, topology: Topology, batches: int) -> dict[str, float]:
-    """Rows/s out of each leaf, over its next batches."""
+    """Return the rows/s out of each leaf, over its next batches."""
     observed: dict[str, dict[int, Batch]] = {leaf: {} for leaf in topology.sinks}
     began = engine.now()
     while any(len(own) < batches for own in observed.values()):
@@ -107,9 +109,9 @@ def leaf_rates(engine: SparkEngine, topology: Topology, batches: int) -> dict[st
                 for batch in engine.monitor.recent
                 if leaf in batch.rows and batch.started >= began
             }
-        if engine.now() > began + PATIENCE_SECONDS:
+        if engine.now() > began + MAX_SECONDS:
             counts = {leaf: len(own) for leaf, own in observed.items()}
-            raise RuntimeError(f"batches that ended in {PATIENCE_SECONDS:g} s: {counts}")
+            raise RuntimeError(f"batches that ended in {MAX_SECONDS:g} s: {counts}")
         engine.clock.sleep(0.5)
     return {leaf: _rate(list(own.values()), leaf) for leaf, own in observed.items()}
 

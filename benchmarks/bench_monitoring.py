@@ -34,7 +34,7 @@ def work(column: str) -> Any:
 
 
 def seconds(writer: Any, folder: str) -> float:
-    """Time in which the batches did their work, but for the first ones."""
+    """Return the time in which the batches did their work, without the first ones."""
     query = writer.option("checkpointLocation", tempfile.mkdtemp(dir=folder)).start()
     while len(query.recentProgress) < BATCHES:
         query.awaitTermination(1)
@@ -46,7 +46,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="rheostat-bench-") as folder:
         spec = Spec("monitoring", "", "local[2]", folder, f"{folder}/socket", folder)
         session = Session(spec)
-        session.spark.sparkContext.setLogLevel("OFF")  # stopping a query between batches is no news
+        session.spark.sparkContext.setLogLevel("OFF")  # stopping a query between batches is expected
         app = Application("monitoring")
         rows = app.source("in", load)
         for name in ("a", "b", "c"):

@@ -48,7 +48,7 @@ def until(condition: Callable[[], bool], seconds: float = 180.0) -> None:
 
 
 class Run:
-    """One application on one node, to which a second one is added and taken away again."""
+    """Run an application on one node; add a second node and remove it again."""
 
     def __init__(self, provider: LocalProvider, warm: bool) -> None:
         self.provider, self.warm = provider, warm
@@ -116,7 +116,7 @@ class Run:
         until(lambda: self.last() >= used + BATCHES)
         batches = self.seconds()
         before = statistics.median(batches[i] for i in range(decided - BATCHES + 1, decided + 1))
-        slowest = max(batches[i] for i in batches if i > decided)  # those while the node boots, too
+        slowest = max(batches[i] for i in batches if i > decided)  # including those while the node boots
         self.request(1)
         self.provider.remove(node.name)
         until(lambda: len(self.executors()) == 1)
@@ -139,9 +139,9 @@ def item(warm: bool, out: Path) -> None:
 
 
 def measure(kind: str) -> list[dict[str, float]]:
-    """In a process of its own: the driver's settings hold for a whole JVM."""
+    """Run in a separate process: the driver's settings apply to a whole JVM."""
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "found.json"
+        out = Path(folder) / "result.json"
         subprocess.run(
             [sys.executable, __file__, "--one", kind, str(out)],
             check=True,

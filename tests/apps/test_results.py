@@ -204,7 +204,7 @@ def test_ddos_streams_the_same_periods_as_its_batch_job(spark: SparkSession, tmp
         assert result[period]["attack"] == (result[period]["score"] > model.threshold)
 
 
-def test_features_of_a_period_are_those_of_a_plain_reading(spark: SparkSession) -> None:
+def test_features_of_a_period_equal_a_plain_computation(spark: SparkSession) -> None:
     traffic = Traffic(7)
     numbers = spark.range(400).withColumnRenamed("id", "value")
     lines = [row["line"].split() for row in traffic.packets(numbers).collect()]
@@ -232,9 +232,7 @@ def test_the_model_that_comes_with_rheostat_finds_attacks_in_traffic_that_it_nev
     check_quality(judge(load_model(ddos.MODEL), periods(spark, unseen, 300), unseen))
 
 
-def test_a_model_that_is_learned_takes_what_it_was_learned_from_for_normal(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_learned_model_takes_its_training_traffic_for_normal(spark: SparkSession, tmp_path: Path) -> None:
     normal = periods(spark, Traffic(11, attacks=False), 60).persist()
     learned = learn(normal)
     learned.save(tmp_path / "model.json")

@@ -58,7 +58,7 @@ def test_levels_rise_to_the_last_one() -> None:
         levels(0, 10, 1)
 
 
-def test_a_level_is_served_by_what_its_last_look_saw_healthy() -> None:
+def test_a_level_is_served_by_the_last_configuration_observed_healthy() -> None:
     assert judge_level(500, turns(_Turn(health=0.5, changes=True), _Turn()), ORDER) == level(450, 4, 2, 500)
     assert judge_level(500, turns(_Turn(), _Turn(missing=("load",))), ORDER).nodes == 2
     for looks, why in (

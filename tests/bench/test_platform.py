@@ -12,7 +12,7 @@ from rheostat.model.errors import FileError
 from rheostat.policies.registry import build
 
 
-def test_what_this_machine_shows_decides_the_order_of_containers(tmp_path: Path) -> None:
+def test_the_measurements_decide_the_order_of_containers(tmp_path: Path) -> None:
     asked = questions(2)
     setups = {setup for question in asked for setup in question.setups}
     alike = dict.fromkeys(setups, 100.0)

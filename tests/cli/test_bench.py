@@ -42,7 +42,7 @@ def test_bad_options_are_refused_and_nothing_is_made(
     assert message in refused_at_once(capsys, monkeypatch, tmp_path, "bench", *options)
 
 
-def test_a_map_that_is_complete_is_shown(
+def test_a_complete_map_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -81,7 +81,7 @@ def test_bad_policies_are_refused_before_anything_is_written(
         (["--set", "what=1"], "unknown setting"),
     ],
 )
-def test_a_bad_world_is_refused_before_anything_is_written(
+def test_bad_settings_are_refused_before_anything_is_written(
     more: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = {"-t": "linear", "-c": CURVE, "-p": "static,ds2", **dict([more])}
@@ -96,12 +96,12 @@ def test_a_folder_that_cannot_be_created_is_refused(out: str, capsys: pytest.Cap
     assert "cannot be created" in line
 
 
-def test_a_file_system_that_takes_no_files_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_system_that_refuses_files_is_a_one_line_error(capsys: pytest.CaptureFixture[str]) -> None:
     line = refused(capsys, "compare", "-t", "linear", "-c", CURVE, "-p", "static", "-o", "/proc")
     assert "/proc" in line
 
 
-def test_a_real_process_ends_well_when_its_reader_leaves(tmp_path: Path) -> None:
+def test_a_real_process_exits_cleanly_when_its_reader_closes_the_pipe(tmp_path: Path) -> None:
     line = f"set -o pipefail; rheostat compare -t linear -c {CURVE} -p static,ds2 | head -1"
     done = process(line, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

@@ -64,7 +64,7 @@ def test_without_a_broker_down_is_fine_and_status_says_how_to_start(
     )
 
 
-def test_topics_of_a_broker_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_listing_topics_without_a_broker_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     servers = f"127.0.0.1:{kafka_broker.free_port()}"
     message = refused(capsys, "kafka", "topics", "--servers", servers)
     assert f"no Kafka broker answers at {servers}; start one with `rheostat kafka up`" in message
@@ -72,7 +72,7 @@ def test_topics_of_a_broker_that_is_not_there(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.jvm
-def test_fetch_says_where_the_archives_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_fetch_prints_where_the_archives_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("kafka", "fetch") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("kafka-broker-4.1.0: 46 archives in ")

@@ -53,7 +53,7 @@ def test_the_seed_decides_the_noise(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
-def test_a_picture_is_drawn_on_request(
+def test_a_figure_is_drawn_on_request(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str, start: bytes
 ) -> None:
     picture = tmp_path / f"day.{suffix}"
@@ -136,7 +136,7 @@ def test_a_chart_shows_a_spike_of_one_sample_among_many() -> None:
     assert any("\u2800" < mark <= "\u28ff" for mark in drawn[1])
 
 
-def test_a_chart_of_two_series_tells_them_apart() -> None:
+def test_a_chart_distinguishes_two_series() -> None:
     x = np.arange(60.0)
     drawn = chart([("load", x), ("capacity", np.full(60, 50.0))], x, 60, 10, "rows/s")
     assert drawn.splitlines()[-1].split() == ["⠶", "load", "×", "capacity"]

@@ -77,7 +77,7 @@ def test_rows_that_do_not_arrive_are_an_error(
     assert message.err.startswith("rheostat: 50 rows did not reach the broker: ")
 
 
-def test_mistakes_are_refused_before_anything_is_sent(
+def test_mistakes_are_refused_before_any_row_is_sent(
     broker: kafka_broker.Broker, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kafka_broker.create_topic(broker.servers, "two", 2)

@@ -45,7 +45,7 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.strip() == __version__
 
 
-def test_no_help_waits_for_libraries_that_only_the_work_needs(tmp_path: Path) -> None:
+def test_no_help_imports_libraries_that_only_commands_need(tmp_path: Path) -> None:
     """In one process, so that what any of them imports is seen."""
     helps = [[*words, "--help"] for words in every_command()]
     assert ["bench", "app", "--help"] in helps
@@ -121,14 +121,14 @@ def test_a_mistake_is_one_line_and_exit_code_2(
 
 
 @pytest.mark.parametrize("command", ["policies", "policies --json", "load list", "topology wordcount"])
-def test_a_reader_that_has_seen_enough_is_no_error(command: str, tmp_path: Path) -> None:
+def test_a_reader_that_closes_the_pipe_is_not_an_error(command: str, tmp_path: Path) -> None:
     done = process(f"set -o pipefail; rheostat {command} | head -c 1", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     gone = process(f"set -o pipefail; rheostat {command} | true", tmp_path)
     assert (gone.returncode, gone.stderr) == (0, "")
 
 
-def test_a_full_disk_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
+def test_a_full_disk_is_a_one_line_error_with_exit_code_1(tmp_path: Path) -> None:
     done = process("rheostat policies > /dev/full", tmp_path)
     assert done.returncode == 1
     assert done.stderr == "rheostat: cannot write the output: No space left on device\n"
@@ -152,7 +152,7 @@ def test_a_disk_that_fills_up_leaves_no_part_of_a_file(tmp_path: Path) -> None:
     assert (tmp_path / "sine.csv").read_bytes() == before
 
 
-def test_a_nonsense_backend_of_matplotlib_is_nobodys_business(tmp_path: Path) -> None:
+def test_an_invalid_matplotlib_backend_is_ignored(tmp_path: Path) -> None:
     for command in (
         "load show sine --out sine.png",
         "compare -t wordcount -c constant:rate=9:duration=5m -p static",
@@ -161,7 +161,7 @@ def test_a_nonsense_backend_of_matplotlib_is_nobodys_business(tmp_path: Path) ->
         assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_terminal_that_knows_ascii_only_gets_question_marks(tmp_path: Path) -> None:
+def test_an_ascii_terminal_gets_question_marks(tmp_path: Path) -> None:
     done = process("rheostat topology wordcount", tmp_path, PYTHONIOENCODING="ascii")
     assert done.returncode == 0
     assert "1,000 rows/s ? split" in done.stdout

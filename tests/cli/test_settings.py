@@ -59,7 +59,7 @@ def test_a_secret_within_a_value_is_refused_too(pair: str, capsys: pytest.Captur
         "spark.executor.memory=1g",
     ],
 )
-def test_what_holds_no_secret_is_taken(pair: str) -> None:
+def test_a_setting_without_a_secret_is_accepted(pair: str) -> None:
     assert settings.read([pair], None) == dict([pair.split("=")])
 
 

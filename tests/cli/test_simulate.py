@@ -52,7 +52,9 @@ def test_the_same_seed_gives_the_same_run(capsys: pytest.CaptureFixture[str]) ->
     assert measures[0] == measures[1] != measures[2]
 
 
-def test_people_see_the_measures_and_why_things_changed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_output_shows_the_measures_and_the_reason_of_each_change(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert simulate() == 0
     output = capsys.readouterr()
     assert output.err == ""
@@ -152,7 +154,7 @@ def test_a_folder_that_cannot_be_created_is_refused(out: str, capsys: pytest.Cap
     assert Path("file").read_text() == "precious"
 
 
-def test_a_file_system_that_takes_no_files_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_system_that_refuses_files_is_a_one_line_error(capsys: pytest.CaptureFixture[str]) -> None:
     line = refused(capsys, "simulate", "-t", "linear", "-c", CURVE, "-p", "static", "-o", "/proc")
     assert "/proc" in line
 
@@ -165,9 +167,7 @@ def test_a_pipe_gets_json_and_nothing_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["pipelined", "staged", "storm"])
-def test_rows_that_cost_as_good_as_nothing_need_one_node(
-    mode: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_that_cost_next_to_nothing_need_one_node(mode: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("tiny.yaml").write_text(
         "name: tiny\noperators:\n"
         "- {name: a, cost: 5.0e-324, selectivity: 1.0e+6, children: {b: 1}}\n"

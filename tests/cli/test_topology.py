@@ -39,7 +39,7 @@ def test_a_topology_is_drawn_with_its_rates(capsys: pytest.CaptureFixture[str]) 
     ]
 
 
-def test_what_was_drawn_above_is_named_below_and_small_rates_are_not_zero(
+def test_an_operator_drawn_above_is_only_named_below_and_small_rates_are_not_zero(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert call("topology", "ddos") == 0
@@ -50,7 +50,7 @@ def test_what_was_drawn_above_is_named_below_and_small_rates_are_not_zero(
     assert "0.04 rows/s → assembler: 0.08 rows/s" in lines[drawn]
 
 
-def test_a_source_without_a_load_is_said_to_be_assumed(
+def test_a_source_without_a_load_is_marked_as_assumed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write(tmp_path, "name: t\noperators: [{name: a, cost: 0.5}]")

@@ -65,7 +65,7 @@ def test_a_folder_of_another_trial_is_refused(
     assert "holds a trial with other options" in refused(capsys, *COMMAND, "-p", "ds2")
 
 
-def test_results_that_are_there_are_not_made_again(
+def test_finished_runs_are_not_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -98,7 +98,7 @@ def test_results_that_are_there_are_not_made_again(
     )
 
 
-def test_a_trial_goes_on_after_an_interrupted_run_and_keeps_one_that_failed(
+def test_a_trial_continues_after_an_interrupted_run_and_keeps_a_failed_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -127,7 +127,7 @@ def test_a_trial_goes_on_after_an_interrupted_run_and_keeps_one_that_failed(
     assert Path("trial/ds2/1/journal.sqlite").exists()
 
 
-def test_options_that_no_run_can_have_leave_nothing(
+def test_options_that_no_run_accepts_leave_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -142,7 +142,7 @@ def test_options_that_no_run_can_have_leave_nothing(
     assert list(Path("trial").iterdir()) == []
 
 
-def test_something_else_that_listens_at_the_broker_s_address_is_refused_within_seconds(
+def test_another_server_at_the_broker_s_address_is_refused_within_seconds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("rheostat.services.kafka_topics.CHECK_SECONDS", 0.5)

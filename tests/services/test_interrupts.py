@@ -10,7 +10,7 @@ from rheostat.services.interrupts import uninterrupted
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_takes_hold_afterwards_and_once(number: signal.Signals) -> None:
+def test_a_signal_is_handled_once_after_the_block(number: signal.Signals) -> None:
     done, observed = [], []
 
     def handler(number: int, _frame: FrameType | None) -> None:
@@ -29,7 +29,7 @@ def test_a_signal_takes_hold_afterwards_and_once(number: signal.Signals) -> None
         signal.signal(number, before)
 
 
-def test_in_another_thread_there_is_nothing_to_keep_out() -> None:
+def test_in_another_thread_signals_are_not_delayed() -> None:
     handlers = []
 
     def work() -> None:

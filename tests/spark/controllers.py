@@ -65,7 +65,7 @@ def eventually(look: Callable[[], T | None], what: object = "", seconds: float =
 
 
 def install(folder: Path) -> Path:
-    """Install a third party's policy, `scripted(file=FILE)`, as pip would; return the folder for PYTHONPATH."""
+    """Install a third party's policy, `scripted(file=FILE)`, as pip would; return its folder."""
     about = folder / "scripted_policy-1.0.dist-info"
     about.mkdir(parents=True)
     (folder / "scripted_policy.py").write_text(POLICY)

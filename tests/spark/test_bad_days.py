@@ -26,7 +26,7 @@ KIND = NodeKind(cores=1.0, slots=2, memory_mb=1024.0)
 
 
 @pytest.mark.no_jvm
-def test_no_java_and_an_old_java_are_one_line(
+def test_a_missing_and_an_old_java_are_one_line_errors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script, home = tmp_path / "app.py", tmp_path / "java"
@@ -41,7 +41,9 @@ def test_no_java_and_an_old_java_are_one_line(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_master_that_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_master_that_does_not_answer_is_a_one_line_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     script, folder = tmp_path / "app.py", tmp_path / "run"
     script.write_text("pass")
     with socket.socket() as silent:
@@ -52,7 +54,7 @@ def test_a_master_that_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.C
     assert not folder.exists()
 
 
-def test_a_port_that_is_taken_is_one_line(cluster: LocalProvider, tmp_path: Path) -> None:
+def test_a_port_in_use_is_a_one_line_error(cluster: LocalProvider, tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -148,7 +150,7 @@ def disk(folder: Path, megabytes: int) -> Iterator[Disk]:
         made.close()
 
 
-def test_full_disks_are_told_and_survived(foreign: LocalProvider, tmp_path: Path) -> None:
+def test_full_disks_are_reported_and_survived(foreign: LocalProvider, tmp_path: Path) -> None:
     arguments = ("50", "microbatch", "count", str(tmp_path / "totals"))
     with disk(tmp_path / "run", 32) as journals, disk(tmp_path / "state", 64) as checkpoints:
         options = f"--master {foreign.url} --nodes 1 --checkpoint {checkpoints.folder}/checkpoint"

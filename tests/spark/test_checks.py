@@ -23,7 +23,7 @@ def message() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("step", ["filter", "aggregate", "explode", "small table"])
-def test_real_time_mode_takes_what_it_can_run(message: dict[str, str], step: str) -> None:
+def test_real_time_mode_accepts_what_it_can_run(message: dict[str, str], step: str) -> None:
     assert message[f"realtime live {step}"] == "ok"
 
 
@@ -37,7 +37,7 @@ def test_real_time_mode_takes_what_it_can_run(message: dict[str, str], step: str
         ("microbatch rate batch", "the application reads no stream"),
     ],
 )
-def test_what_a_mode_cannot_run_is_refused_with_the_way_out(
+def test_what_a_mode_cannot_run_is_refused_with_an_alternative(
     message: dict[str, str], plan: str, reason: str
 ) -> None:
     assert message[plan].startswith(reason)

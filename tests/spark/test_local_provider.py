@@ -105,7 +105,7 @@ def test_only_loopback_listens(provider: LocalProvider) -> None:
     assert set(listening) <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
 
 
-def test_a_worker_that_dies_at_its_start_is_told_with_its_last_words_and_removed(
+def test_a_worker_that_fails_to_start_is_removed_and_its_last_log_line_is_reported(
     provider: LocalProvider,
 ) -> None:
     node = provider.add(NodeKind("wrong", slots=2, memory_mb=0.1))  # 0 MB: the Worker refuses to start

@@ -93,7 +93,7 @@ def test_of_two_queries_the_first_is_scaled_and_an_event_says_so(
         assert link.process is not None and link.process.returncode == 0  # both queries ended in order
 
 
-def test_a_script_of_which_no_stage_can_change_gets_nodes_on_which_more_of_its_tasks_run(
+def test_a_script_without_a_changeable_stage_gets_nodes_that_run_more_of_its_tasks(
     cluster: LocalProvider, tmp_path: Path
 ) -> None:
     with application(cluster, tmp_path, "plain", str(tmp_path), "50", "0", parallelism={}) as engine:
@@ -128,7 +128,7 @@ def test_a_script_with_a_mistake_is_one_line(
         assert not (run.folder / "journal.sqlite").exists()  # so that the next attempt needs no other folder
 
 
-def test_a_script_that_is_no_python_is_refused_before_anything_starts(
+def test_a_script_that_is_not_python_is_refused_before_anything_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script = tmp_path / "app.py"

@@ -136,9 +136,7 @@ def test_a_new_executor_runs_every_stage_before_its_first_task_and_the_counts_st
 
 
 @pytest.mark.long
-def test_an_executor_that_is_late_leaves_the_rest_of_its_rehearsal_out(
-    cluster: LocalProvider, tmp_path: Path
-) -> None:
+def test_a_late_executor_skips_the_rest_of_its_rehearsal(cluster: LocalProvider, tmp_path: Path) -> None:
     start = {"in": 1, "key": 2, "total": 2}
     arguments = ("50", "microbatch", "count", str(tmp_path / "totals"))
     with application(
@@ -192,7 +190,7 @@ def test_the_plugin_is_built_once_and_joins_the_user_s_own(
     assert jar.stat().st_mtime_ns == built
 
 
-def test_without_a_plugin_executors_start_cold_and_it_is_said_once(
+def test_without_a_plugin_executors_start_cold_and_one_event_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

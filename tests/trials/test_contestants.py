@@ -12,7 +12,7 @@ from rheostat.trials.trial import Trial, read_result
 from tests.trials.results import TRIAL, result
 
 
-def test_who_takes_part() -> None:
+def test_contestants_have_their_policy_and_their_bounds() -> None:
     given = Bounds(2, 6)
     assert contestant("static-min").bounds(given) == Bounds(2, 2)
     assert contestant("static-peak").bounds(given) == Bounds(6, 6)
@@ -33,7 +33,7 @@ def test_results_are_kept(tmp_path: Path) -> None:
             read_result(path)
 
 
-def test_no_secret_is_kept() -> None:
+def test_trial_json_holds_no_secret() -> None:
     given = {"spark.a.password": "hunter22", "spark.b": "seen"}
     kept = Trial(**{**TRIAL.__dict__, "settings": given}).json()
     assert "seen" in kept and "hunter22" not in kept and "password" not in kept

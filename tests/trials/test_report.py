@@ -52,7 +52,7 @@ def test_ratios_are_taken_within_a_repeat_and_the_median_counts() -> None:
     assert (saved.value, saved.verdict) == (0.75, "ok")
 
 
-def test_a_square_leaves_no_time_to_act_so_its_lag_is_not_bound() -> None:
+def test_a_square_has_no_bound_on_the_lag() -> None:
     square = make_report(
         Trial(**{**TRIAL.__dict__, "curve": "square:duration=100"}),
         ["ours"],
@@ -64,7 +64,7 @@ def test_a_square_leaves_no_time_to_act_so_its_lag_is_not_bound() -> None:
     ]
 
 
-def test_the_oracle_needs_what_the_nodes_of_the_peak_used() -> None:
+def test_the_oracle_needs_the_cpu_that_the_peak_s_nodes_used() -> None:
     report = make_report(TRIAL, ["ours"], [result("ours", nodes=4.0), result("static-peak")])
     [measures] = report.measures["ours"]
     assert measures.node_seconds_to_oracle == pytest.approx(
@@ -90,7 +90,7 @@ def test_the_report_shows_spread_bounds_and_who_did_not_run() -> None:
     assert "did not run: it died" in failed.line()
 
 
-def test_a_failed_repeat_of_one_who_ran_is_named() -> None:
+def test_a_failed_repeat_of_a_contestant_is_reported() -> None:
     results = [result("ours"), Result("ours", 2, failure="it died"), Result("ours", 3, failure="it died")]
     report = make_report(TRIAL, ["ours"], results)
     assert report.failed() == ["ours did not run in repeat 2 and 3: it died"]

@@ -13,7 +13,7 @@ from tests.spark.shared import Shared
 from tests.spark.support import observe_batches, observe_span, plan
 
 
-def test_a_rebalance_takes_hold_at_the_next_batch_and_never_restarts_the_query(shared: Shared) -> None:
+def test_a_rebalance_takes_effect_at_the_next_batch_and_never_restarts_the_query(shared: Shared) -> None:
     engine = shared.at(nodes=2, work=2, out=2)
     before = engine.monitor.run_id
     outcome = engine.apply(plan(engine, work=4, out=3))
@@ -55,7 +55,7 @@ def test_a_batch_that_begins_before_a_new_node_is_there_has_tasks_for_it(
     assert engine.monitor.run_id == before
 
 
-def test_the_batch_its_parts_and_the_lag_are_told(shared: Shared) -> None:
+def test_the_batch_its_phases_and_the_lag_are_measured(shared: Shared) -> None:
     observed = observe_batches(shared.at(nodes=2), 3).application
     assert observed.batches is not None and observed.batches >= 3
     assert observed.batch_seconds is not None and observed.batch_seconds == pytest.approx(

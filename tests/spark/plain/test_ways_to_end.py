@@ -31,7 +31,7 @@ def test_everything_vanishes_when_it_is_killed_and_it_is_continued_only_on_reque
     assert "resumed" in {event.kind for event in run.events()}
 
 
-def test_ctrl_c_ends_it_in_order_with_nothing_left_lost_or_doubled(run: Controller) -> None:
+def test_ctrl_c_stops_it_cleanly_with_nothing_left_lost_or_doubled(run: Controller) -> None:
     run.wait_for_turns(1)
     run.send(signal.SIGINT)
     run.send(signal.SIGINT)  # an impatient user

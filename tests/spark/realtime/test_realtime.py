@@ -5,7 +5,7 @@ from tests.spark.shared import Shared
 from tests.spark.support import observe_batches, plan
 
 
-def test_a_rebalance_takes_hold_at_the_next_batch_and_never_restarts_the_query(shared: Shared) -> None:
+def test_a_rebalance_takes_effect_at_the_next_batch_and_never_restarts_the_query(shared: Shared) -> None:
     engine = shared.at(nodes=2, work=1, out=1)
     before = engine.monitor.run_id
     outcome = engine.apply(plan(engine, work=2))

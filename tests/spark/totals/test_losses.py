@@ -16,7 +16,7 @@ from tests.spark.shared import Shared
 from tests.spark.support import observe_batches, plan
 
 
-def test_a_worker_that_does_not_register_in_time_is_taken_back(
+def test_a_worker_that_does_not_register_in_time_is_removed(
     totals: Shared, cluster: LocalProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = totals.at(nodes=1, key=2)
@@ -42,7 +42,7 @@ def test_a_worker_that_does_not_register_in_time_is_taken_back(
     assert engine.monitor.run_id == run
 
 
-def test_an_executor_that_dies_while_the_query_runs_is_replaced_and_both_are_told(
+def test_an_executor_that_dies_while_the_query_runs_is_replaced_and_both_are_reported(
     totals: Shared, cluster: LocalProvider
 ) -> None:
     engine = totals.at(nodes=1)
