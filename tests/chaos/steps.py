@@ -1,6 +1,6 @@
 """Holds a controller or a driver before one of its steps until a fault is done; by files, as either may die.
 
-`python -m tests.chaos.steps FOLDER ARGUMENTS...` runs `rheostat ARGUMENTS...` and reports its steps in FOLDER.
+`python -m tests.chaos.steps FOLDER ARGUMENTS...` runs `rheostat ARGUMENTS...` and reports steps in FOLDER.
 """
 
 import sys
