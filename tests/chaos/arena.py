@@ -182,18 +182,18 @@ class Arena:
 
     def _story(self) -> str:
         """Return the last words of its journal and its driver."""
-        output = [f"{event.at:.0f} {event.kind}: {event.text}" for event in self.run.events()[-12:]]
+        texts = [f"{event.at:.0f} {event.kind}: {event.text}" for event in self.run.events()[-12:]]
         turns = [turn for turn in self.run.turns()[-40:] if turn.plan.changes] + self.run.turns()[-1:]
-        output += [
+        texts += [
             f"turn {turn.number} at {turn.plan.decided_at:.0f}: {turn.plan.reason} {turn.plan.vetoes} -> "
             f"{turn.outcome.status.value}: {turn.outcome.reason} {turn.outcome.steps}"
             for turn in turns
         ]
         log = self.run.folder / "driver.log"
-        message = [
+        messages = [
             line for line in log.read_text(errors="replace").splitlines() if "falling behind" not in line
         ]
-        return "\n".join([f"wished: {self.wished}", *output, *(line[:200] for line in message[-8:])])
+        return "\n".join([f"wished: {self.wished}", *texts, *(line[:200] for line in messages[-8:])])
 
     # -- faults ------------------------------------------------------------------------------------------
 

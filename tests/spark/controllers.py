@@ -133,7 +133,7 @@ class Controller:
         return self._stream_file("err").read_text()
 
     def wish(self, wishes: Mapping[str, Any]) -> None:
-        """Tell the policy what to do; it reads the file at any moment."""
+        """Set the policy's script, which it reads in every turn."""
         new = self.wishes.with_suffix(".new")
         new.write_text(json.dumps(wishes))
         new.replace(self.wishes)
@@ -143,21 +143,21 @@ class Controller:
         self.process.send_signal(number)
 
     def end(self, number: signal.Signals | None = None) -> int:
-        """Send a signal, or none; the exit code."""
+        """Send a signal, if given, and return the exit code."""
         assert self.process is not None
         if number is not None:
             self.process.send_signal(number)
         return self.process.wait(timeout=END_SECONDS)
 
     def refused(self, *more: str) -> str:
-        """Start it and see it refused: exit code 2, one line on stderr, nothing on stdout, nothing left."""
+        """Start it and expect a refusal: exit code 2, one line on stderr, nothing on stdout."""
         assert self.start(*more).end() == 2, self.err
         assert (self.out, len(self.err.splitlines())) == ("", 1), self.err
         assert self.err.startswith("rheostat: ")
         return self.err
 
     def wait_for(self, look: Callable[[], T], what: str = "") -> T:
-        """Look until there is something, while the controller runs."""
+        """Call `look` until it returns something, while the controller runs."""
 
         def alive() -> T:
             assert self.process is not None
@@ -196,11 +196,11 @@ class Controller:
         return self.read(lambda journal: journal.facts()) or {}
 
     def wait_for_turn(self, holds: Callable[[Turn], object], since: int | None = None) -> Turn:
-        """The first turn after this number, else after now, of which something holds."""
+        """Return the first turn after this number (default: after now) that matches."""
         last = self.last() if since is None else None
         number = since or (last.number if last else 0)
 
-        def result() -> Turn | None:
+        def matching_turn() -> Turn | None:
             nonlocal number
             while (turn := self._turn(number + 1)) is not None:
                 number += 1
@@ -208,7 +208,7 @@ class Controller:
                     return turn
             return None
 
-        turn = self.wait_for(result, f"a turn after {number}")
+        turn = self.wait_for(matching_turn, f"a turn after {number}")
         assert turn is not None
         return turn
 

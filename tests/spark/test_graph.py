@@ -127,13 +127,13 @@ def test_every_row_takes_every_path_once_while_it_is_rebalanced_stopped_and_resu
 def test_an_operator_that_fails_does_not_stop_the_others_also_where_kafka_asks_for_a_password(
     cluster: LocalProvider, guarded_broker: kafka_broker.Broker, tmp_path: Path
 ) -> None:
-    output: list[str] = []
+    events: list[str] = []
     with graph(cluster, guarded_broker, tmp_path, "broken", SASL) as engine:
         until = time.monotonic() + 240
-        while (good := by(tmp_path / "results", "good")) != set(range(ROWS)) or not died(output):
-            assert time.monotonic() < until, f"{len(good)} rows of the good one, and {output}"
+        while (good := by(tmp_path / "results", "good")) != set(range(ROWS)) or not died(events):
+            assert time.monotonic() < until, f"{len(good)} rows of the good one, and {events}"
             time.sleep(0.5)
-            output += [event.text for event in engine.observe().events]
+            events += [event.text for event in engine.observe().events]
     assert 100 not in by(tmp_path / "results", "bad")
 
 

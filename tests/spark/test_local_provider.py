@@ -65,13 +65,13 @@ def test_without_control_groups_it_says_so_once_and_goes_on(
 ) -> None:
     monkeypatch.setattr(cgroups, "_V1", tmp_path / "none")
     monkeypatch.setattr(cgroups, "_V2", tmp_path / "none")
-    message: list[str] = []
-    with LocalProvider(warn=message.append) as started:
+    messages: list[str] = []
+    with LocalProvider(warn=messages.append) as started:
         node = started.add(SMALL)
         started.wait(node.name)
         assert node.group is None
-    assert len(message) == 1
-    assert "no CPU quota" in message[0]
+    assert len(messages) == 1
+    assert "no CPU quota" in messages[0]
 
 
 def test_a_node_s_cpu_is_bounded_by_its_quota(provider: LocalProvider) -> None:

@@ -82,8 +82,8 @@ def test_of_two_queries_the_first_is_scaled_and_an_event_says_so(
 ) -> None:
     with application(cluster, tmp_path, "plain_two", str(tmp_path), parallelism={}) as engine:
         assert list(engine.topology.names) == ["1-scan", "2-project"]
-        output = [event.text for event in (*engine.observe().events, *observe_batches(engine, 2).events)]
-        assert any("2 queries: first is scaled" in text for text in output), output
+        texts = [event.text for event in (*engine.observe().events, *observe_batches(engine, 2).events)]
+        assert any("2 queries: first is scaled" in text for text in texts), texts
         outcome = engine.apply(plan(engine, **{"2-project": 5}))
         assert outcome.status is Status.APPLIED, outcome.reason
         assert observe_batches(engine, 2).operators["2-project"].parallelism == 5

@@ -18,7 +18,7 @@ LOAD, SECONDS = 110.0, 40  # rows/s of 5.4 ms each: more than one node of half a
 
 
 def test_sparks_dynamic_allocation_scales_by_itself_and_is_measured(tmp_path: Path) -> None:
-    contest = Trial(
+    trial = Trial(
         app="linear",
         script=find_script("linear"),
         curve=f"constant:rate={LOAD:g}:duration={SECONDS}",
@@ -32,15 +32,15 @@ def test_sparks_dynamic_allocation_scales_by_itself_and_is_measured(tmp_path: Pa
         warm_up_seconds=0.0,
         partitions=2,
     )
-    message: list[str] = []
-    result = run_contestant(contest, contestant("spark-dra"), 1, tmp_path / "run", message.append)
+    messages: list[str] = []
+    result = run_contestant(trial, contestant("spark-dra"), 1, tmp_path / "run", messages.append)
     assert result.failure == ""
     assert (result.nodes[0], max(result.nodes)) == (1, 2)  # Spark asked for another executor, nobody else did
     assert result.changes == 1
     assert sum(result.load) == pytest.approx(SECONDS * LOAD, rel=0.01)
     assert SECONDS / 4 * LOAD < sum(result.throughput) <= SECONDS * LOAD
     assert 2.0 <= max(result.lag) < SECONDS  # no row is done before its trigger
-    assert any("s left, 2 nodes" in text for text in message)
+    assert any("s left, 2 nodes" in text for text in messages)
     with JournalReader(tmp_path / "run" / "journal.sqlite") as journal:
         assert journal.facts()["policy"] == "spark-dra"
         assert {turn.plan.changes for turn in journal.turns()} == {False}

@@ -162,11 +162,11 @@ def test_an_executor_that_a_rehearsal_broke_is_replaced_by_a_cold_one_and_the_jo
         observe_batches(engine, 1)
         outcome = engine.apply(plan(engine, nodes=2))
         assert outcome.status is Status.APPLIED, outcome.reason
-        output = [event.text for event in engine.observe().events if event.kind == "executor"]
-    assert len(output) == 1
+        texts = [event.text for event in engine.observe().events if event.kind == "executor"]
+    assert len(texts) == 1
     assert (
         "gave up its rehearsal and ended; the next ones start cold: java.lang.UnsatisfiedLinkError"
-        in output[0]
+        in texts[0]
     )
 
 
@@ -195,8 +195,8 @@ def test_without_a_plugin_executors_start_cold_and_one_event_says_so(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
-    message: list[str] = []
-    assert executor_settings(warn=message.append) == {}
-    assert len(message) == 1
-    assert "start cold" in message[0]
+    messages: list[str] = []
+    assert executor_settings(warn=messages.append) == {}
+    assert len(messages) == 1
+    assert "start cold" in messages[0]
     assert list((tmp_path / "rheostat").iterdir()) == []

@@ -36,8 +36,8 @@ def test_ctrl_c_stops_it_cleanly_with_nothing_left_lost_or_doubled(run: Controll
     run.send(signal.SIGINT)
     run.send(signal.SIGINT)  # an impatient user
     assert run.end() == 130
-    output = [line for line in run.err.splitlines() if "waiting for the running batch to end" not in line]
-    assert output == ["rheostat: interrupted: the run was stopped cleanly"]
+    texts = [line for line in run.err.splitlines() if "waiting for the running batch to end" not in line]
+    assert texts == ["rheostat: interrupted: the run was stopped cleanly"]
     assert run.left() == []
     last = run.events()[-1]
     assert (last.kind, last.text) == ("stopped", "interrupted")
