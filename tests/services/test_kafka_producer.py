@@ -55,15 +55,15 @@ def test_every_row_arrives_once_with_its_key_and_its_send_time(broker: kafka_bro
     sent = Sender(broker.servers, "rows", schedule, rows).run()
     assert (sent.rows, sent.wanted, sent.failed) == (5_000, 5_000, 0)
     arrived = read(broker.servers, "rows")
-    fractions = [json.loads(message.value() or b"") for message in arrived]
-    assert sorted(value["n"] for value in fractions) == list(range(5_000))
+    values = [json.loads(message.value() or b"") for message in arrived]
+    assert sorted(value["n"] for value in values) == list(range(5_000))
     keys = rows.keys_of(0, 5_000).tolist()
     partitions: dict[int, int | None] = {}
-    for message, value in zip(arrived, fractions, strict=True):
+    for message, value in zip(arrived, values, strict=True):
         assert value["key"] == keys[value["n"]] == int(message.key() or b"")
         assert message.timestamp()[1] == value["sent"]
         assert partitions.setdefault(value["key"], message.partition()) == message.partition()
-    assert len(set(partitions.fractions())) == 4
+    assert len(set(partitions.values())) == 4
 
 
 def test_stopping_early_reports_what_was_sent_until_then(broker: kafka_broker.Broker) -> None:
@@ -81,7 +81,7 @@ def test_rows_that_cannot_be_sent_in_time_are_reported_as_a_shortfall(broker: ka
     sent = Sender(broker.servers, "too-much", schedule, Rows()).run()
     assert 0 < sent.rows < sent.wanted == 50_000_000
     assert sent.behind_rows > 10_000_000
-    assert sum(kafka_broker.ends(broker.servers, "too-much").fractions()) == sent.rows
+    assert sum(kafka_broker.ends(broker.servers, "too-much").values()) == sent.rows
 
 
 def test_rows_that_the_broker_refuses_are_counted_as_failed(broker: kafka_broker.Broker) -> None:
