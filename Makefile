@@ -4,10 +4,10 @@ BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check
 READY := .venv/.ready
 
-# Compiled modules are kept, whatever the environment says: the tests start hundreds of Pythons.
+# Keep compiled modules, whatever the environment says: the tests start hundreds of Pythons.
 export PYTHONDONTWRITEBYTECODE :=
 
-# Three processes on two cores: the tests on Spark wait half of their time.
+# Three processes on two cores: tests on Spark spend half of their time waiting.
 PYTEST := $(BIN)/pytest -n 3 --dist loadscope --no-loadscope-reorder
 
 .PHONY: demo compare ddos-map check test test-long bench clean java pins
@@ -21,19 +21,19 @@ compare: $(READY)
 ddos-map: java
 	@$(BIN)/python benchmarks/ddos_map.py
 
-# The quick part, for every commit: all that needs no Java.
+# The quick part, for every commit: everything that needs no Java.
 check: $(READY)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@{ $(BIN)/mypy && $(BIN)/lint-imports; } & checks=$$!; $(PYTEST) -m 'not jvm and not long'; tested=$$?; \
 		wait $$checks && exit $$tested
 
-# Everything; what takes a core alone runs beside what does not.
+# Everything; starting the JVMs and type checking run side by side.
 test: java
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@$(BIN)/python -m tests.jvm & { $(BIN)/mypy && $(BIN)/lint-imports; }; checked=$$?; wait; exit $$checked
 	@$(PYTEST) -m 'not long' --durations 20
 
-# Proofs that take long; their last output is in docs/.
+# Proofs that take long; docs/ has their latest output.
 test-long: java
 	@$(PYTEST) -m long --durations 20
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.chaos
@@ -45,7 +45,7 @@ java: $(READY)
 bench: $(READY)
 	@failed=0; for b in benchmarks/bench_*.py; do echo "== $$b"; PYTHONPATH=. $(BIN)/python $$b || failed=1; done; exit $$failed
 
-# pip runs again only when one of these changed; the pins are what was tested, so no release of others breaks a set-up.
+# pip runs again only when one of these changed. The pins are the tested versions, so that no new release breaks a set-up.
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Rheostat needs Python 3.11 or later: make PYTHON=/path/to/python3.11"; exit 2; }

@@ -57,7 +57,7 @@ def random_topology(seed: int, size: int, shape: str, mix: str = "level") -> Mea
 
 
 def parents(rng: random.Random, i: int, size: int, sources: int, shape: str) -> set[int]:
-    """Who feeds component i."""
+    """Return the components that feed component i."""
     if shape == "tree":
         return {i - sources if i < 2 * sources else rng.randrange(max(0, i // 3 - 2), i)}
     if shape == "dag":
@@ -75,7 +75,7 @@ def parents(rng: random.Random, i: int, size: int, sources: int, shape: str) -> 
 
 
 def measure(size: int, seeds: int) -> list[str]:
-    """Print one line per topology and return the bounds that were broken."""
+    """Print a line per topology; return the bounds that were broken."""
     units, seconds, gap = BOUNDS[size]
     broken = []
     for shape, mix, seed in product(SHAPES, MIXES, range(seeds)):

@@ -22,7 +22,9 @@ from rheostat.apps.wordcount import app as wordcount
 from rheostat.engines.spark.driver.application import Application
 from rheostat.model.topology_file import find_topology
 
-APPS: Mapping[str, tuple[Callable[[Input], Application], int]] = {  # and how many rows take some seconds
+APPS: Mapping[
+    str, tuple[Callable[[Input], Application], int]
+] = {  # with a number of rows that takes some seconds
     "wordcount": (wordcount.build, 1_000_000),
     "topk": (topk.build, 500_000),
     "sentiment": (sentiment.build, 500_000),
@@ -36,7 +38,7 @@ APPS: Mapping[str, tuple[Callable[[Input], Application], int]] = {  # and how ma
 
 
 class Range(Input):
-    """Numbers at once instead of in time."""
+    """Provides all numbers at once instead of over time."""
 
     rows = 0
 
@@ -46,7 +48,7 @@ class Range(Input):
 
 
 def run(spark: SparkSession, app: Application) -> float:
-    """Run its queries one after the other, as batches; returns the seconds."""
+    """Run its queries one after the other, as batches; return the seconds."""
     began = time.monotonic()
     for rows in last_frames(app, spark).values():
         rows.write.format("noop").mode("overwrite").save()

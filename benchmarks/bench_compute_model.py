@@ -23,19 +23,21 @@ from rheostat.policies.discovery import Discovery
 from rheostat.run.composition import start_run
 from rheostat.run.order import Order
 from rheostat.services import kafka_broker
-from rheostat.trials.feed import feed
+from rheostat.trials.feed import feeding
 
 NAME, ALLOCATIONS, NEEDED, WITHIN = "topology10", 10, 8, 0.10
-TRIGGER_SECONDS = 15.0  # between two batches a query stands still for a moment, which the model does not know
+TRIGGER_SECONDS = 15.0  # a query pauses between two batches, which the model does not know
 WARM_UP_SECONDS = 45.0  # under a tenth of the load: ten queries' JVM compiles, and nothing piles up meanwhile
 SETTLING_SECONDS = 20.0  # under all of it
-PATIENCE_SECONDS = 900.0  # a congested query reads ahead, and its batch ends when all of that is done
-SLOWER = 8  # a row takes so many times its cost, and so many times fewer come: two cores carry ten queries
+MAX_SECONDS = 900.0  # a congested query reads ahead, and its batch ends when all of that is done
+SLOWER = (
+    8  # rows take this many times their cost, and the load is divided by it: so two cores can run ten queries
+)
 Units = dict[str, int]
 
 
 def measured(topology: Topology) -> MeasuredTopology:
-    """The file's costs as the rates that the compute model knows."""
+    """Return the file's costs as the rates of the compute model."""
     return MeasuredTopology(
         topology.name,
         tuple(
@@ -53,28 +55,28 @@ def measured(topology: Topology) -> MeasuredTopology:
 
 
 def allocations(topology: MeasuredTopology) -> list[Units]:
-    """The first ten different ones that the algorithms choose for a growing budget; the load stays."""
-    found: list[Units] = [{}]
-    sources = {one.name for one in topology.components if one.source}
+    """Return the first ten different allocations for a growing budget, under the same load."""
+    result: list[Units] = [{}]
+    sources = {item.name for item in topology.components if item.source}
     for units in range(1, 30):
         for algorithm in ("stela", "predictive", "optimal"):
             chosen = dict(ALGORITHMS[algorithm](topology, units).units)
-            if chosen not in found and not sources & chosen.keys():
-                found.append(chosen)
-            if len(found) == ALLOCATIONS:
-                return found
+            if chosen not in result and not sources & chosen.keys():
+                result.append(chosen)
+            if len(result) == ALLOCATIONS:
+                return result
     raise AssertionError("the algorithms choose fewer than ten allocations")
 
 
 def served(topology: Topology, added: Units, servers: str, batches: int) -> float:
-    """Rows/s out of the leaves on Spark, with so many more instances than one each."""
+    """Return the rows/s out of the leaves on Spark, with these additional instances."""
     parallelism = {name: 1 + added.get(name, 0) for name in topology.names}
     slots = sum(parallelism.values()) + len(topology.streams) + 2
     load = sum(topology.operator(name).load or 0.0 for name in topology.sources) / SLOWER
     curve = f"step:low={load / 10:g}:high={load:g}:start={WARM_UP_SECONDS:g}:end=1h:duration=1h"
     with (
         tempfile.TemporaryDirectory(prefix="rheostat-bench-") as folder,
-        feed(servers, curve, seed=0, partitions=1) as sent,
+        feeding(servers, curve, seed=0, partitions=1) as sent,
     ):
         order = Order(
             name=NAME,
@@ -96,22 +98,22 @@ def served(topology: Topology, added: Units, servers: str, batches: int) -> floa
 
 
 def leaf_rates(engine: SparkEngine, topology: Topology, batches: int) -> dict[str, float]:
-    """Rows/s out of each leaf, over its next batches."""
-    seen: dict[str, dict[int, Batch]] = {leaf: {} for leaf in topology.sinks}
+    """Return the rows/s out of each leaf, over its next batches."""
+    observed: dict[str, dict[int, Batch]] = {leaf: {} for leaf in topology.sinks}
     began = engine.now()
-    while any(len(own) < batches for own in seen.values()):
+    while any(len(own) < batches for own in observed.values()):
         engine.poll()
-        for leaf, own in seen.items():
+        for leaf, own in observed.items():
             own |= {
                 batch.number: batch
                 for batch in engine.monitor.recent
                 if leaf in batch.rows and batch.started >= began
             }
-        if engine.now() > began + PATIENCE_SECONDS:
-            counts = {leaf: len(own) for leaf, own in seen.items()}
-            raise RuntimeError(f"batches that ended in {PATIENCE_SECONDS:g} s: {counts}")
+        if engine.now() > began + MAX_SECONDS:
+            counts = {leaf: len(own) for leaf, own in observed.items()}
+            raise RuntimeError(f"batches that ended in {MAX_SECONDS:g} s: {counts}")
         engine.clock.sleep(0.5)
-    return {leaf: _rate(list(own.values()), leaf) for leaf, own in seen.items()}
+    return {leaf: _rate(list(own.values()), leaf) for leaf, own in observed.items()}
 
 
 def _rate(batches: list[Batch], leaf: str) -> float:
@@ -143,11 +145,11 @@ def main() -> int:
         chosen = allocations(model)[asked.first - 1 :][: asked.only]
         for added in chosen:
             predicted = throughput(model, added) / SLOWER
-            found = served(topology, added, broker.servers, asked.batches)
-            error = found / predicted - 1
+            result = served(topology, added, broker.servers, asked.batches)
+            error = result / predicted - 1
             close += abs(error) <= WITHIN
             words = ", ".join(f"{name} +{count}" for name, count in added.items()) or "none"
-            print(f"  {words:34} {predicted:8,.0f}/s {found:8,.0f}/s {error:+7.1%}", flush=True)
+            print(f"  {words:34} {predicted:8,.0f}/s {result:8,.0f}/s {error:+7.1%}", flush=True)
     good = close >= NEEDED * len(chosen) / ALLOCATIONS
     verdict = "ok" if good else "FAILED"
     print(f"  {close} of {len(chosen)} within {WITHIN:.0%} (bound {NEEDED} of {ALLOCATIONS})  {verdict}")

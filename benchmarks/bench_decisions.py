@@ -36,10 +36,10 @@ def main() -> int:
         times = []
         for _ in range(TURNS):
             engine.sleep(180)
-            seen = engine.observe()
-            judged = evaluate(topology, seen, engine.model, kind)
+            observed = engine.observe()
+            judged = evaluate(topology, observed, engine.model, kind)
             situation = Situation(
-                engine.now(), topology, engine.configuration, seen, judged, engine.model, (kind,), BOUNDS
+                engine.now(), topology, engine.configuration, observed, judged, engine.model, (kind,), BOUNDS
             )
             started = time.perf_counter()
             _, memory = policy.decide(situation, memory)

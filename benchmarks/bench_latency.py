@@ -1,4 +1,4 @@
-"""Real-Time Mode from Kafka to Kafka: how long a row is under way while operators and nodes are scaled.
+"""Real-Time Mode from Kafka to Kafka: the latency of a row while operators and nodes are scaled.
 
 Latency is from the send timestamp to the moment at which Spark hands the row to its sink's producer.
 """
@@ -76,7 +76,7 @@ def main() -> int:
 
 
 def measure(engine: SparkEngine, servers: str) -> tuple[list[tuple[str, float, float]], int, set[str | None]]:
-    """Send rows all along while one phase after the other passes; when each began and ended."""
+    """Send rows during all phases; return when each phase started and ended."""
     ending, sent = threading.Event(), []
     curve = parse_curve(f"constant:rate={RATE}:duration=30m")
 

@@ -24,7 +24,7 @@ def main() -> int:
             kafka_broker.create_topic(broker.servers, topic, PARTITIONS)
             schedule = Schedule(parse_curve(f"constant:rate={rate:g}:duration={SECONDS}"))
             sent = Sender(broker.servers, topic, schedule, Rows(size=size)).run()
-            # At the bound every row must come; its last one is acknowledged only after the time is over.
+            # At the bound every row must arrive; the last one is acknowledged only after the end.
             kept = sent.rows == sent.wanted if rate == BOUND else sent.rows_per_second >= BOUND
             good = kept and sent.rows == sum(kafka_broker.ends(broker.servers, topic).values())
             failed += not good

@@ -34,19 +34,19 @@ def work(column: str) -> Any:
 
 
 def seconds(writer: Any, folder: str) -> float:
-    """Time in which the batches did their work, but for the first ones."""
+    """Return the time in which the batches did their work, without the first ones."""
     query = writer.option("checkpointLocation", tempfile.mkdtemp(dir=folder)).start()
     while len(query.recentProgress) < BATCHES:
         query.awaitTermination(1)
     query.stop()
-    return float(sum(one["durationMs"]["addBatch"] for one in query.recentProgress[SKIPPED:BATCHES])) / 1000
+    return float(sum(item["durationMs"]["addBatch"] for item in query.recentProgress[SKIPPED:BATCHES])) / 1000
 
 
 def main() -> int:
     with tempfile.TemporaryDirectory(prefix="rheostat-bench-") as folder:
         spec = Spec("monitoring", "", "local[2]", folder, f"{folder}/socket", folder)
         session = Session(spec)
-        session.spark.sparkContext.setLogLevel("OFF")  # stopping a query between batches is no news
+        session.spark.sparkContext.setLogLevel("OFF")  # stopping a query between batches is expected
         app = Application("monitoring")
         rows = app.source("in", load)
         for name in ("a", "b", "c"):
@@ -58,7 +58,7 @@ def main() -> int:
         bare = load(session.spark)
         for name in ("a", "b", "c"):
             bare = work(name)(bare.repartition(TASKS))
-        found: dict[str, list[float]] = {"without": [], "with": []}
+        result: dict[str, list[float]] = {"without": [], "with": []}
         print(f"  {PAIRS} pairs of runs, {BATCHES - SKIPPED} batches of {ROWS:,} rows each (seconds)")
         session.listen(False)
         for pair in range(PAIRS):
@@ -66,12 +66,12 @@ def main() -> int:
                 session.listen(how == "with")
                 with_it = how == "with"
                 writer = builder.writer(builder.parts[0]) if with_it else bare.writeStream.format("noop")
-                found[how].append(seconds(writer, folder))
+                result[how].append(seconds(writer, folder))
                 session.listen(False)
                 session.drain()
-            print(f"  without {found['without'][-1]:.2f}   with {found['with'][-1]:.2f}", flush=True)
+            print(f"  without {result['without'][-1]:.2f}   with {result['with'][-1]:.2f}", flush=True)
         session.spark.stop()
-    ratio = statistics.median(b / a for a, b in zip(found["without"][1:], found["with"][1:], strict=True))
+    ratio = statistics.median(b / a for a, b in zip(result["without"][1:], result["with"][1:], strict=True))
     good = ratio <= MOST
     print(
         f"  monitoring x{ratio:.3f} (bound x{MOST:g}, without the first pair)  {'ok' if good else 'FAILED'}"

@@ -48,7 +48,7 @@ def until(condition: Callable[[], bool], seconds: float = 180.0) -> None:
 
 
 class Run:
-    """One application on one node, to which a second one is added and taken away again."""
+    """Run an application on one node; add a second node and remove it again."""
 
     def __init__(self, cluster: LocalCluster, warm: bool) -> None:
         self.cluster, self.warm = cluster, warm
@@ -83,17 +83,18 @@ class Run:
         self.scala.requestTotalExecutors(total, 0, self.jvm.PythonUtils.toScalaMap({}))
 
     def executors(self) -> set[str]:
-        found, ids = set(), self.scala.getExecutorIds().iterator()
+        result, ids = set(), self.scala.getExecutorIds().iterator()
         while ids.hasNext():
-            found.add(str(ids.next()))
-        return found
+            result.add(str(ids.next()))
+        return result
 
     def usable(self) -> set[str]:
         return self.executors() & warmed(self.jvm) if self.warm else self.executors()
 
     def seconds(self) -> dict[int, float]:
         return {
-            one["batchId"]: one["durationMs"]["triggerExecution"] / 1000 for one in self.query.recentProgress
+            item["batchId"]: item["durationMs"]["triggerExecution"] / 1000
+            for item in self.query.recentProgress
         }
 
     def last(self) -> int:
@@ -115,7 +116,7 @@ class Run:
         until(lambda: self.last() >= used + BATCHES)
         batches = self.seconds()
         before = statistics.median(batches[i] for i in range(decided - BATCHES + 1, decided + 1))
-        slowest = max(batches[i] for i in batches if i > decided)  # those while the node boots, too
+        slowest = max(batches[i] for i in batches if i > decided)  # including those while the node boots
         self.request(1)
         self.cluster.remove(node.name)
         until(lambda: len(self.executors()) == 1)
@@ -129,7 +130,7 @@ class Run:
         }
 
 
-def one(warm: bool, out: Path) -> None:
+def item(warm: bool, out: Path) -> None:
     with LocalCluster(warn=print) as cluster:
         run = Run(cluster, warm)
         out.write_text(json.dumps([run.scale_out() for _ in range(REPETITIONS)]))
@@ -138,9 +139,9 @@ def one(warm: bool, out: Path) -> None:
 
 
 def measure(kind: str) -> list[dict[str, float]]:
-    """In a process of its own: the driver's settings hold for a whole JVM."""
+    """Run in a separate process: the driver's settings apply to a whole JVM."""
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "found.json"
+        out = Path(folder) / "result.json"
         subprocess.run(
             [sys.executable, __file__, "--one", kind, str(out)],
             check=True,
@@ -148,23 +149,23 @@ def measure(kind: str) -> list[dict[str, float]]:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        found: list[dict[str, float]] = json.loads(out.read_text())
-    return found
+        result: list[dict[str, float]] = json.loads(out.read_text())
+    return result
 
 
 def main() -> int:
     print("one node of 0.5 core and 2 slots more, under a query of three stages (seconds)")
     print("  executors  worker  usable  median before  slowest after  ratio  settled at")
-    found: dict[str, list[dict[str, float]]] = {}
+    result: dict[str, list[dict[str, float]]] = {}
     for kind in ("cold", "warm"):
-        found[kind] = measure(kind)
-        for row in found[kind]:
+        result[kind] = measure(kind)
+        for row in result[kind]:
             print(
                 f"  {kind:9}  {row['worker']:6.1f}  {row['usable']:6.1f}  {row['before']:13.2f}  "
                 f"{row['slowest']:13.2f}  {row['ratio']:5.1f}  x{row['settled']:.2f}",
                 flush=True,
             )
-    usable, ratio = (statistics.median(row[key] for row in found["warm"]) for key in ("usable", "ratio"))
+    usable, ratio = (statistics.median(row[key] for row in result["warm"]) for key in ("usable", "ratio"))
     good = usable <= USABLE_SECONDS and ratio <= SLOWEST_RATIO
     print(
         f"  warm, median: usable after {usable:.1f} s (bound {USABLE_SECONDS:g}), slowest batch x{ratio:.1f} "
@@ -175,6 +176,6 @@ def main() -> int:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
-        one(sys.argv[2] == "warm", Path(sys.argv[3]))
+        item(sys.argv[2] == "warm", Path(sys.argv[3]))
         sys.exit(0)
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""A stateless operator changes its parallelism under load: what is lost, what restarts, when it takes hold.
+"""A stateless operator changes its parallelism under load: what is lost, what restarts, when it takes effect.
 
 Storm's rebalance stopped a topology for 5 to 8 s (paper P2).
 """
@@ -14,11 +14,11 @@ from rheostat.model.configuration import NodeKind
 
 RATE, REPETITIONS = 500, 6
 KIND = NodeKind(cores=1.0, slots=4, memory_mb=1024.0)
-LEAST_THROUGHPUT = 0.95  # of the batches before; a row more or less per second is noise
+MIN_THROUGHPUT = 0.95  # of the batches before; a row more or less per second is noise
 
 
 def rate(engine: SparkEngine, batch: Batch) -> float:
-    """Rows/s that were done from the end of the batch before to this one's."""
+    """Return the rows/s done between the end of the previous batch and of this one."""
     before = next(other for other in engine.monitor.recent if other.number == batch.number - 1)
     return batch.input_rows / (batch.finished - before.finished)
 
@@ -46,10 +46,10 @@ def main() -> int:
         rows = engine.monitor.rows
         lost = rows["in"] - rows["out"]
     ratio = statistics.median(ratios)
-    good = lost == 0 and restarts == 0 and late == 0 and ratio >= LEAST_THROUGHPUT
+    good = lost == 0 and restarts == 0 and late == 0 and ratio >= MIN_THROUGHPUT
     print(
         f"  rows lost {lost} of {rows['in']:,}, restarts {restarts}, later than the next batch {late}, "
-        f"throughput x{ratio:.2f} (bound x{LEAST_THROUGHPUT:g})  {'ok' if good else 'FAILED'}"
+        f"throughput x{ratio:.2f} (bound x{MIN_THROUGHPUT:g})  {'ok' if good else 'FAILED'}"
     )
     return 0 if good else 1
 

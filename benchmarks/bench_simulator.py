@@ -27,7 +27,7 @@ def seconds(topology: Topology, mode: str, policy: str, hours: float) -> tuple[f
 
 
 def megabytes(mode: str) -> float:
-    """Peak memory of a process that does nothing but one such run."""
+    """Return the peak memory of a process that does a single run."""
     done = subprocess.run(
         [sys.executable, __file__, "--one", mode], check=True, capture_output=True, text=True, timeout=300
     )

@@ -25,7 +25,7 @@ TABLE = "## The long version"
 
 @dataclass(frozen=True)
 class Line:
-    """One attack and what became of it."""
+    """An attack and its outcome."""
 
     attack: Attack
     survived: Survived | None = None
@@ -33,7 +33,7 @@ class Line:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """For the table."""
+        """Return a row of the table."""
         if self.survived is None:
             return self.attack.fault, self.attack.moment, "", "", f"FAILED: {self.failure}"
         return (
@@ -46,7 +46,7 @@ class Line:
 
 
 def one_run(attacks: Sequence[Attack], seed: int, broker: Brokers, until: float) -> Iterator[Line]:
-    """Attack one run of the application again and again; a failure ends this run."""
+    """Attack a run of the application repeatedly, until a failure ends it."""
     attack = attacks[0]
     with tempfile.TemporaryDirectory(prefix="rheostat-chaos-") as place:
         try:
@@ -62,7 +62,7 @@ def one_run(attacks: Sequence[Attack], seed: int, broker: Brokers, until: float)
 
 
 def table(lines: Sequence[Line]) -> str:
-    """As Markdown: what each kind of fault costs, then every attack."""
+    """Return Markdown: the recovery time per kind of fault, then every attack."""
     rows = ["| fault | struck | runs again after s: median | longest |", "|---|---|---|---|"]
     for fault in FAULTS:
         seconds = [line.survived.seconds for line in lines if line.survived and line.attack.fault == fault]
@@ -80,7 +80,7 @@ def table(lines: Sequence[Line]) -> str:
 
 
 def check_destination(path: Path) -> None:
-    """Refuse a file that could not be written, before the minutes are spent."""
+    """Refuse a file that cannot be written, before the benchmark runs."""
     if not path.parent.is_dir():
         raise SystemExit(f"--out {path}: there is no folder {path.parent}; make it first")
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
@@ -92,12 +92,12 @@ def check_destination(path: Path) -> None:
 
 
 def kept(path: Path) -> str:
-    """What a file holds before its table."""
+    """Return the content of a file before its table."""
     return path.read_text().partition(TABLE)[0] if path.exists() else ""
 
 
 def write(path: Path, verdict: str, lines: Sequence[Line]) -> None:
-    """Put the table at the end of a file, in place of an earlier one; a new file holds nothing else."""
+    """Write the table to the end of a file, in place of an earlier one."""
     write_whole(path, f"{kept(path)}{TABLE}\n\n{verdict}.\n\n{table(lines)}".encode())
 
 

@@ -8,9 +8,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from trials import SHORT_DAYS, run
-
 from rheostat.analyze.levels import LevelDocument, read_map
+from trials import SHORT_DAYS, run
 
 STEP, LAST, SLOTS = 2_000, 16_000, 2
 TABLE_1 = {4_000: "(1,1)", 12_000: "(1,2)", 14_000: "(1,2) + (1,1)", 16_000: "(1,2) + (1,2)"}  # rows/s up to
@@ -23,7 +22,7 @@ def rheostat(*arguments: str) -> int:
 
 
 def beside(levels: list[LevelDocument]) -> list[str]:
-    """The rows of a table: loads, the paper's containers for them, and ours."""
+    """Return the rows of a table: loads, the paper's containers for them, and ours."""
     ours = {round(level.offered or level.load): level for level in levels}
     rows, low = [], 0
     for high in sorted({*TABLE_1, *ours}):
@@ -61,5 +60,5 @@ def main() -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except KeyboardInterrupt:  # what ran has ended, and said so
+    except KeyboardInterrupt:  # the run has stopped and printed so
         sys.exit(130)

@@ -34,15 +34,15 @@ ROUNDS = 40_000  # a row costs about a millisecond: the high load needs two node
 NODE = "--node cores=0.35,slots=2,memory_mb=1024 --nodes 1:3 --trigger 5"
 POLICY = "--policy ds2(utilization_min=0.6) --period 5 --cooldown 15 --changes-per-hour 0"
 HEAP_MB = 512
-MOST_GROWTH = 0.01  # of the mean, per 10 minutes
-MOST_ALIVE_GROWTH = 0.05  # of what lives in the heap, per 10 minutes: it depends on the moment
+MAX_GROWTH = 0.01  # of the mean, per 10 minutes
+MAX_ALIVE_GROWTH = 0.05  # of what lives in the heap, per 10 minutes: it depends on the moment
 COLLECTIONS = 12  # full ones, at equal distances
 MB = 2**20
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What was held at one time."""
+    """Memory and disk use at one time."""
 
     minutes: float
     driver: float
@@ -72,28 +72,30 @@ def resident(pid: int) -> float:
 
 
 def growth(points: list[tuple[float, float]]) -> float:
-    """The linear trend of the second half of (minutes, MB), as a part of its mean, per 10 minutes."""
+    """Return the trend of the second half of (minutes, MB), as a fraction of its mean, per 10 minutes."""
     minutes, held = np.array(points[min(len(points) // 2, len(points) - 2) :]).T
     return float(np.polyfit(minutes, held, 1)[0] * 10 / held.mean())
 
 
 def alive(log: Path) -> list[tuple[float, float]]:
-    """What full collections left in the driver's heap: minutes, MB."""
-    found = re.findall(r"^\[([\d.]+)s\].* Pause Full .* \d+M->(\d+)M\(", log.read_text(), re.MULTILINE)
-    return [(float(seconds) / 60, float(left)) for seconds, left in found]
+    """Return what full collections left in the driver's heap: minutes, MB."""
+    result = re.findall(r"^\[([\d.]+)s\].* Pause Full .* \d+M->(\d+)M\(", log.read_text(), re.MULTILINE)
+    return [(float(seconds) / 60, float(left)) for seconds, left in result]
 
 
 def hold(run: StepController, sender: Sender, minutes: float, every: float) -> list[Sample]:
-    """The load goes up and down; what is held is looked at all the while."""
+    """Run under a load that goes up and down, and record what is held."""
     samples, began = list[Sample](), time.monotonic()
     print("  min   driver MB  controller MB  journal MB  nodes")
     while (passed := time.monotonic() - began) < 60 * minutes:
         sender.rate = HIGH if int(passed / HALF_PERIOD_SECONDS) % 2 else LOW
         if passed >= every * len(samples):
             assert run.process is not None and run.process.poll() is None, run.err
-            samples.append(one := sample(run, began))
-            told = f"  {one.minutes:4.1f}  {one.driver:9.0f}  {one.controller:13.0f}  {one.journal:10.1f}"
-            print(f"{told}  {one.nodes:5}", flush=True)
+            samples.append(item := sample(run, began))
+            output = (
+                f"  {item.minutes:4.1f}  {item.driver:9.0f}  {item.controller:13.0f}  {item.journal:10.1f}"
+            )
+            print(f"{output}  {item.nodes:5}", flush=True)
         time.sleep(0.5)
     return samples
 
@@ -103,12 +105,12 @@ def plot(samples: list[Sample], out: Path) -> None:
     import matplotlib.pyplot as plt  # noqa: PLC0415 - after its backend is chosen
 
     figure, (memory, nodes) = plt.subplots(2, 1, sharex=True, figsize=(8, 5), height_ratios=(3, 1))
-    minutes = [one.minutes for one in samples]
+    minutes = [item.minutes for item in samples]
     for name in ("driver", "controller", "journal"):
-        memory.plot(minutes, [getattr(one, name) for one in samples], label=name)
+        memory.plot(minutes, [getattr(item, name) for item in samples], label=name)
     memory.set(ylabel="MB", yscale="log")
     memory.legend()
-    nodes.step(minutes, [one.nodes for one in samples], where="post", color="grey")
+    nodes.step(minutes, [item.nodes for item in samples], where="post", color="grey")
     nodes.set(xlabel="minutes", ylabel="nodes")
     figure.tight_layout()
     figure.savefig(out, dpi=110)
@@ -150,18 +152,18 @@ def main() -> int:
                 run.clear()
     plot(samples, asked.out)
     grown = {
-        name: growth([(one.minutes, getattr(one, name)) for one in samples])
+        name: growth([(item.minutes, getattr(item, name)) for item in samples])
         for name in ("driver", "controller")
     }
-    journal = max(one.journal for one in samples)
+    journal = max(item.journal for item in samples)
     more = growth(living)
-    good = all(part < MOST_GROWTH for part in grown.values()) and more < MOST_ALIVE_GROWTH
+    good = all(part < MAX_GROWTH for part in grown.values()) and more < MAX_ALIVE_GROWTH
     good = good and journal <= MAX_BYTES / MB
     words = ", ".join(f"{name} {part:+.1%}" for name, part in grown.items())
     print(
         f"  {changes} changes, {rows:,} rows, none lost or doubled; per 10 minutes: {words} "
-        f"(bound {MOST_GROWTH:.0%}), alive in the heap {more:+.1%} of {living[-1][1]:.0f} MB (bound "
-        f"{MOST_ALIVE_GROWTH:.0%}); journal {journal:.1f} MB of {MAX_BYTES / MB:.0f}  "
+        f"(bound {MAX_GROWTH:.0%}), alive in the heap {more:+.1%} of {living[-1][1]:.0f} MB (bound "
+        f"{MAX_ALIVE_GROWTH:.0%}); journal {journal:.1f} MB of {MAX_BYTES / MB:.0f}  "
         f"{'ok' if good else 'FAILED'}"
     )
     return 0 if good else 1

@@ -40,7 +40,7 @@ def plan(engine: SparkEngine, **parallelism: int) -> Plan:
 
 
 def wait_for_batches(engine: SparkEngine, count: int) -> None:
-    """Let so many batches pass."""
+    """Wait for this many batches."""
     engine.poll()
     first = engine.monitor.recent[-1].number if engine.monitor.recent else -1
     until = time.monotonic() + 300

@@ -32,13 +32,13 @@ CURVES = {
 # docs/simulator.md provisions for the peak: by the cores that a node used at several loads, or by the map in
 # docs/benchmarking.md (ddos).
 LOADS = {"wordcount": (7_000, 70_000), "topk": (3_200, 32_000), "ddos": (1_100, 11_000)}
-REAL_TIME = ("linear", (10, 100))  # rows that cost much: two cores cannot both send and serve cheap ones
-SERVERS = "127.0.0.1:9092"  # in what is shown
+REAL_TIME = ("linear", (10, 100))  # expensive rows: two cores cannot both send and serve cheap ones
+SERVERS = "127.0.0.1:9092"  # in the command that is shown
 BEGIN, END = "<!-- trials: begin -->", "<!-- trials: end -->"
 
 
 def trials(servers: str) -> Iterator[tuple[str, list[str]]]:
-    """The name and the options of each."""
+    """Return the name and the options of each trial."""
     for app, (low, high) in LOADS.items():
         for shape, rest in CURVES.items():
             curve = f"{shape}:low={low}:high={high}:{rest}"
@@ -61,7 +61,7 @@ SHORT_DAYS = [
 
 
 def rounds(servers: str) -> Iterator[tuple[str, list[str], str, int]]:
-    """Name, options, peers and repeats: what the bounds need of every trial, before everybody else."""
+    """Yield name, options, peers and repeats: first what the bounds need of every trial, then the rest."""
     for repeat in range(1, REPEATS + 1):
         for name, options in trials(servers):
             yield name, options, BOUND, repeat
@@ -76,7 +76,7 @@ def peer_rounds(name: str) -> list[tuple[str, int]]:
 
 
 def commands(servers: str, name: str, options: list[str], folder: Path) -> list[str]:
-    """What to type for a trial; a broker's port is another on each machine."""
+    """Return the command of a trial; the broker's port differs between machines."""
     lines = [" ".join(command(options, peers, repeat, folder)) for peers, repeat in peer_rounds(name)]
     return [f"rheostat {line.replace(servers, SERVERS)}" for line in lines]
 
@@ -98,12 +98,12 @@ def command(options: list[str], peers: str, repeat: int, folder: Path) -> list[s
 
 
 def run(arguments: list[str], until: float) -> int:
-    """Run a trial, and end it in order when the time is over."""
+    """Run a trial, and stop it cleanly when the time is up."""
     process = subprocess.Popen([sys.executable, "-m", "rheostat", *arguments])
     try:
         process.wait(max(1.0, until - time.monotonic()) if until < float("inf") else None)
     except subprocess.TimeoutExpired:
-        process.terminate()  # a job in the background does not hear an interrupt
+        process.terminate()  # a background job ignores an interrupt
     except SystemExit:
         process.terminate()
         raise

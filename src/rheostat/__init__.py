@@ -1,4 +1,4 @@
-"""Rheostat keeps Apache Spark streaming applications exactly as large as their load needs."""
+"""Rheostat keeps Apache Spark streaming applications just large enough for their load."""
 
 from importlib import import_module
 from typing import Any

@@ -94,9 +94,9 @@ def stream(spark: SparkSession, app: Application, checkpoints: Path) -> None:
 
 def results(given: Input, folder: str = "results") -> Results:
     """What was written, batch after batch."""
-    found = [path for path in (Path(given.out) / folder).glob("*/*.json") if path.stat().st_size]
-    found.sort(key=lambda path: int(path.parent.name))
-    return [json.loads(line) for path in found for line in path.read_text().splitlines()]
+    result = [path for path in (Path(given.out) / folder).glob("*/*.json") if path.stat().st_size]
+    result.sort(key=lambda path: int(path.parent.name))
+    return [json.loads(line) for path in result for line in path.read_text().splitlines()]
 
 
 def texts(spark: SparkSession, rows: int = ROWS + 1) -> list[str]:
@@ -126,11 +126,13 @@ def test_topk(spark: SparkSession, tmp_path: Path) -> None:
         start: sorted(((count, word) for word, count in counter.items()), reverse=True)[: topk.TOP]
         for start, counter in windows.items()
     }
-    found = {
-        datetime.fromisoformat(row["window"]["start"]): [(one["count"], one["word"]) for one in row["best"]]
+    result = {
+        datetime.fromisoformat(row["window"]["start"]): [
+            (item["count"], item["word"]) for item in row["best"]
+        ]
         for row in results(given)
     }
-    assert found == expected
+    assert result == expected
 
 
 def test_sentiment(spark: SparkSession, tmp_path: Path) -> None:
@@ -146,9 +148,9 @@ def test_sentiment(spark: SparkSession, tmp_path: Path) -> None:
         return total
 
     expected = {number: score(text) for number, text in enumerate(texts(spark))}
-    found = results(given)
-    assert {row["value"]: row["score"] for row in found} == expected
-    moods = Counter(row["mood"] for row in found)
+    result = results(given)
+    assert {row["value"]: row["score"] for row in result} == expected
+    moods = Counter(row["mood"] for row in result)
     assert set(moods) == {"content", "discontent", "neutral"}
     assert moods["content"] == sum(score > 0 for score in expected.values())
 
@@ -175,12 +177,12 @@ def test_comd(spark: SparkSession, tmp_path: Path) -> None:
     assert {(row["iteration"], row["cell"]): row["atoms"] for row in results(given, "cells")} == expected
 
     went = np.linalg.norm(np.diff(places, axis=0), axis=2)
-    found = {row["iteration"]: row for row in results(given, "distances")}
-    assert set(found) == set(range(1, iterations))
-    for step, one in found.items():
-        assert one["atoms"] == crystal.atoms
-        assert one["distance"] == pytest.approx(went[step - 1].sum(), rel=1e-4)
-        assert one["most"] == pytest.approx(went[step - 1].max(), rel=1e-4)
+    result = {row["iteration"]: row for row in results(given, "distances")}
+    assert set(result) == set(range(1, iterations))
+    for step, item in result.items():
+        assert item["atoms"] == crystal.atoms
+        assert item["distance"] == pytest.approx(went[step - 1].sum(), rel=1e-4)
+        assert item["most"] == pytest.approx(went[step - 1].max(), rel=1e-4)
 
 
 @pytest.mark.no_jvm
@@ -194,15 +196,15 @@ def test_ddos_streams_the_same_periods_as_its_batch_job(spark: SparkSession, tmp
     model, traffic = load_model(ddos.MODEL), Traffic(given.seed)
     batch = periods(spark, traffic, 15).select("period", model.score().alias("score"), "busiest").collect()
     expected = {row["period"].replace(tzinfo=UTC): row for row in batch}
-    found = {datetime.fromisoformat(row["period"]): row for row in results(given)}
-    assert len(found) > 20 and set(expected) <= set(found)
+    result = {datetime.fromisoformat(row["period"]): row for row in results(given)}
+    assert len(result) > 20 and set(expected) <= set(result)
     whole = sorted(expected)[:-1]  # the last one has packets after the batch job's last
     for period in whole:
-        assert found[period]["score"] == pytest.approx(expected[period]["score"])
-        assert found[period]["attack"] == (found[period]["score"] > model.threshold)
+        assert result[period]["score"] == pytest.approx(expected[period]["score"])
+        assert result[period]["attack"] == (result[period]["score"] > model.threshold)
 
 
-def test_features_of_a_period_are_those_of_a_plain_reading(spark: SparkSession) -> None:
+def test_features_of_a_period_equal_a_plain_computation(spark: SparkSession) -> None:
     traffic = Traffic(7)
     numbers = spark.range(400).withColumnRenamed("id", "value")
     lines = [row["line"].split() for row in traffic.packets(numbers).collect()]
@@ -230,9 +232,7 @@ def test_the_model_that_comes_with_rheostat_finds_attacks_in_traffic_that_it_nev
     check_quality(judge(load_model(ddos.MODEL), periods(spark, unseen, 300), unseen))
 
 
-def test_a_model_that_is_learned_takes_what_it_was_learned_from_for_normal(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_learned_model_takes_its_training_traffic_for_normal(spark: SparkSession, tmp_path: Path) -> None:
     normal = periods(spark, Traffic(11, attacks=False), 60).persist()
     learned = learn(normal)
     learned.save(tmp_path / "model.json")
@@ -250,7 +250,7 @@ def test_a_model_that_is_learned_finds_attacks_in_traffic_that_it_never_saw(spar
 
 
 def check_quality(quality: Quality) -> None:
-    assert quality.found > 20
+    assert quality.detected > 20
     assert quality.precision >= 0.9 and quality.recall >= 0.9, quality
 
 
@@ -264,7 +264,7 @@ class Range(Input):
 
 
 def cheap(topology: Topology) -> Topology:
-    operators = [replace(one, cost_seconds=one.cost_seconds / 1000) for one in topology.operators]
+    operators = [replace(item, cost_seconds=item.cost_seconds / 1000) for item in topology.operators]
     return replace(topology, operators=tuple(operators))
 
 
@@ -274,19 +274,19 @@ def test_rows_of_a_modelled_topology_take_its_streams_in_their_shares(
 ) -> None:
     topology = cheap(find_topology(name))
     app = modelled(topology, Range())
-    found = {name: rows.count() for name, rows in frames(app, spark).items()}
+    result = {name: rows.count() for name, rows in frames(app, spark).items()}
     load = {source: topology.operator(source).load or 1.0 for source in topology.sources}
     for operator in topology.order:
         if operator in load:
             share = load[operator] / sum(load.values())
-            assert found[operator] == pytest.approx(share * Range.rows, rel=0.05), operator
+            assert result[operator] == pytest.approx(share * Range.rows, rel=0.05), operator
             continue
         expected = sum(
-            found[stream.upstream] * stream.rows_per_row
+            result[stream.upstream] * stream.rows_per_row
             for stream in topology.streams
             if stream.downstream == operator
         )
-        assert found[operator] == pytest.approx(expected, rel=0.05), operator
+        assert result[operator] == pytest.approx(expected, rel=0.05), operator
 
 
 def test_operators_that_wait_take_their_costs(spark: SparkSession) -> None:

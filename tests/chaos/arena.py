@@ -35,7 +35,7 @@ WORKER, EXECUTOR = "org.apache.spark.deploy.worker.Worker", "CoarseGrainedExecut
 
 @dataclass(frozen=True)
 class Survived:
-    """How an application got through an attack."""
+    """How an application survived an attack."""
 
     attack: Attack
     seconds: float  # until rows that were sent after the fault were committed
@@ -63,13 +63,13 @@ class StepController(Controller):
         return {**super()._environment(), "PYTHONPATH": f"{self.packages}:{ROOT}:{path}"}
 
     def groups(self) -> list[Path]:
-        """Those of every controller that there was."""
+        """Return the control groups of all controllers so far."""
         roots = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/cpu"))
         return [path for root in roots for pid in self.started for path in root.glob(f"rheostat-{pid}-*")]
 
 
 class Arena:
-    """Holds the application and everything around it, and does the faults."""
+    """Runs the application with everything around it, and causes the faults."""
 
     def __init__(self, place: Path, seed: int, disk: Disk, brokers: "Brokers") -> None:
         self.disk, self.brokers, self._draw = disk, brokers, random.Random(seed)
@@ -86,16 +86,16 @@ class Arena:
         self.again_seconds = AGAIN_SECONDS  # more on a machine so busy that the start took long
 
     def begin(self) -> None:
-        """Start it and see it work."""
+        """Start the application and wait until it works."""
         began = time.monotonic()
-        self._wish()
+        self._request()
         self.run.start()
         self._wait(lambda: self.sink.newest() >= 0, "a first batch", START_SECONDS)
         self.again_seconds = max(AGAIN_SECONDS, 2 * (time.monotonic() - began))
         self._settle()
 
     def attack(self, attack: Attack) -> Survived:
-        """Strike, see the application run again by itself and become what it was wished to be."""
+        """Cause a fault, and wait until the application recovers by itself and reaches the requested size."""
         if attack.change:
             self._reach(attack)
         else:
@@ -111,7 +111,7 @@ class Arena:
         return Survived(attack, seconds, time.monotonic() - struck)
 
     def end(self) -> int:
-        """Let it come to the last row, end it in order, and see that nothing is lost, doubled or left."""
+        """Wait for the last row, stop, and check that nothing is lost, doubled or left behind."""
         rows = self.sender.stop()
         self._wait(lambda: self.sink.newest() == rows - 1, "the last row", self.again_seconds)
         assert self.run.end(signal.SIGINT) == 130, self.run.err
@@ -121,7 +121,7 @@ class Arena:
         return rows
 
     def close(self) -> None:
-        """End whatever is left of a run that failed."""
+        """Stop whatever is left of a failed run."""
         for process in self.run.processes():
             with contextlib.suppress(psutil.Error):
                 process.resume()
@@ -132,7 +132,7 @@ class Arena:
     # -- changes -----------------------------------------------------------------------------------------
 
     def _reach(self, attack: Attack) -> None:
-        """Wish for a change and come to one of its steps."""
+        """Request a change and wait for one of its steps."""
         if attack.change in ("out", "in"):
             wanted = 2 if attack.change == "out" else 1
             if self.wished["nodes"] == wanted:  # the other way first, undisturbed
@@ -143,28 +143,28 @@ class Arena:
         else:
             self.run.steps.arm(attack.step)
             self.wished["total"] = 3 - self.wished["total"]  # one node has slots for either
-            self._wish()
+            self._request()
         self._wait(self.run.steps.reached, attack.moment, 2 * self.again_seconds)
 
     def _change(self, nodes: int) -> None:
         self.wished |= {"nodes": nodes, "work": 2 * nodes}
-        self._wish()
+        self._request()
 
-    def _wish(self) -> None:
+    def _request(self) -> None:
         counts = {name: self.wished[name] for name in ("work", "total")}
         self.run.wish({"nodes": self.wished["nodes"], "parallelism": counts})
 
     def _settle(self) -> None:
-        """What is reported is what was wished for, and it is what runs."""
+        """Wait until what is reported is what was requested, and what runs."""
 
         def settled() -> bool:
             turn = self.run.last()
             if turn is None or turn.plan.changes:
                 return False
-            found, nodes = turn.outcome.configuration, self.wished["nodes"]
-            counts = {name: found.parallelism[name] for name in ("work", "total")}
-            return {"nodes": found.nodes, **counts} == self.wished and (
-                len(self._found(WORKER)) == len(self._found(EXECUTOR)) == nodes
+            result, nodes = turn.outcome.configuration, self.wished["nodes"]
+            counts = {name: result.parallelism[name] for name in ("work", "total")}
+            return {"nodes": result.nodes, **counts} == self.wished and (
+                len(self._processes(WORKER)) == len(self._processes(EXECUTOR)) == nodes
             )
 
         self._wait(settled, "what was wished for", 2 * self.again_seconds)
@@ -181,23 +181,25 @@ class Arena:
             raise AssertionError(f"{error}\n{self._story()}") from None
 
     def _story(self) -> str:
-        """What its journal and its driver say last."""
-        told = [f"{event.at:.0f} {event.kind}: {event.text}" for event in self.run.events()[-12:]]
+        """Return the last words of its journal and its driver."""
+        texts = [f"{event.at:.0f} {event.kind}: {event.text}" for event in self.run.events()[-12:]]
         turns = [turn for turn in self.run.turns()[-40:] if turn.plan.changes] + self.run.turns()[-1:]
-        told += [
+        texts += [
             f"turn {turn.number} at {turn.plan.decided_at:.0f}: {turn.plan.reason} {turn.plan.vetoes} -> "
             f"{turn.outcome.status.value}: {turn.outcome.reason} {turn.outcome.steps}"
             for turn in turns
         ]
         log = self.run.folder / "driver.log"
-        said = [line for line in log.read_text(errors="replace").splitlines() if "falling behind" not in line]
-        return "\n".join([f"wished: {self.wished}", *told, *(line[:200] for line in said[-8:])])
+        messages = [
+            line for line in log.read_text(errors="replace").splitlines() if "falling behind" not in line
+        ]
+        return "\n".join([f"wished: {self.wished}", *texts, *(line[:200] for line in messages[-8:])])
 
     # -- faults ------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def _fault(self, fault: str) -> Iterator[None]:
-        """Do it; within, whoever is held at a step goes on; afterwards, what a fault holds is let go."""
+        """Cause a fault; inside the block the held step continues; afterwards the fault is lifted."""
         if fault in ("executor", "worker"):
             eventually(lambda: self._kill(EXECUTOR if fault == "executor" else WORKER))
             yield
@@ -220,15 +222,15 @@ class Arena:
             yield from self._fill()
 
     def _kill(self, what: str) -> bool:
-        """Kill one of them, unless it ends by itself in this moment."""
+        """Kill a process, unless it just ended by itself."""
         with contextlib.suppress(psutil.NoSuchProcess, IndexError):
-            self._draw.choice(self._found(what)).kill()
+            self._draw.choice(self._processes(what)).kill()
             return True
         return False
 
     def _freeze(self) -> Iterator[None]:
-        """The Worker and its executors stand still, as a machine does that swaps."""
-        node = self._draw.choice(self._found(WORKER)).pid
+        """Freeze the Worker and its executors, like a machine that swaps."""
+        node = self._draw.choice(self._processes(WORKER)).pid
         _send(signal.SIGSTOP, node)
         yield
         time.sleep(self.frozen_seconds)
@@ -248,14 +250,14 @@ class Arena:
             eventually(lambda: warnings() > before, seconds=FULL_SECONDS)
         self.disk.free(controllers)
 
-    def _found(self, what: str) -> list[psutil.Process]:
-        """The processes of Workers or executors, oldest first."""
-        found = []
+    def _processes(self, what: str) -> list[psutil.Process]:
+        """Return the processes of Workers or executors, oldest first."""
+        result = []
         for process in self.run.processes():
             with contextlib.suppress(psutil.Error):
                 if any(what in word for word in process.cmdline()[1:]) and process.name() == "java":
-                    found.append((process.create_time(), process.pid, process))
-        return [process for _, _, process in sorted(found)]
+                    result.append((process.create_time(), process.pid, process))
+        return [process for _, _, process in sorted(result)]
 
 
 def _send(number: signal.Signals, session: int) -> None:
@@ -265,7 +267,7 @@ def _send(number: signal.Signals, session: int) -> None:
 
 
 class Brokers:
-    """A broker that can be killed and started again where it was."""
+    """A broker that can be killed and restarted in its folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._stack = folder, contextlib.ExitStack()
@@ -294,7 +296,7 @@ def brokers(folder: Path) -> Iterator[Brokers]:
 
 @contextlib.contextmanager
 def arena(place: Path, seed: int, brokers: Brokers, megabytes: int = 64) -> Iterator[Arena]:
-    """An application that runs and waits to be attacked."""
+    """Start an application to attack."""
     with disk(place / "run", megabytes) as journals:
         made = Arena(place, seed, journals, brokers)
         try:

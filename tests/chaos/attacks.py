@@ -1,4 +1,4 @@
-"""Which fault strikes when: drawn by a seed, so that a run can be repeated."""
+"""Which fault strikes when: chosen by a seed, so that a run can be repeated."""
 
 import random
 from collections.abc import Iterator
@@ -31,11 +31,11 @@ class Attack:
     fault: str
     change: str = ""
     step: str = ""
-    delay: float = 0.0  # seconds, where there is no step
+    delay: float = 0.0  # in seconds, if there is no step
 
     @property
     def moment(self) -> str:
-        """In words."""
+        """Describe the moment."""
         if self.change:
             return f"{self.change}: {WORDS[self.step]}"
         return f"at rest, after {self.delay:.1f} s"
@@ -65,6 +65,6 @@ SHORT = (
 
 
 def _shuffled(draw: random.Random, pairs: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:
-    found = list(pairs)
-    draw.shuffle(found)
-    return found
+    result = list(pairs)
+    draw.shuffle(result)
+    return result

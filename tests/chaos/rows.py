@@ -1,4 +1,4 @@
-"""The rows that go in, and what must have come out of them."""
+"""The rows that go in, and the check of what came out."""
 
 import json
 import time
@@ -41,18 +41,18 @@ class Sender:
             due, last = due + (now - last) * self.rate, now
             for _ in range(int(due)):
                 self._producer.produce(
-                    self._topic, str(self.sent), str(self.sent % KEYS), callback=self._told
+                    self._topic, str(self.sent), str(self.sent % KEYS), callback=self._note_error
                 )
                 self.sent += 1
             due -= int(due)
             self._producer.poll(0)
 
-    def _told(self, error: Any, _message: Any) -> None:
+    def _note_error(self, error: Any, _message: Any) -> None:
         if error is not None:
             self.failed.append(str(error))
 
     def stop(self) -> int:
-        """Send no more; how many rows there are."""
+        """Stop sending; return the number of rows."""
         self._end.set()
         self._thread.join()
         left = self._producer.flush(FLUSH_SECONDS)
@@ -61,13 +61,13 @@ class Sender:
 
 
 class Sink:
-    """What the application wrote: a file per batch, of which a group's last one counts."""
+    """What the application wrote: a file per batch; the last file of a group counts."""
 
     def __init__(self, folder: Path, checkpoint: Path) -> None:
         self._folder, self._commits = folder, checkpoint / "commits"
 
     def newest(self) -> int:
-        """The largest row in the last batches that are committed, -1 before any."""
+        """Return the largest row in the last committed batches, -1 without any."""
         return max((self._newest(number) for number in self._committed()[-3:]), default=-1)
 
     def _newest(self, number: int) -> int:
@@ -80,7 +80,7 @@ class Sink:
         return sorted(int(file.name) for file in self._commits.iterdir() if file.name.isdigit())
 
     def check(self, rows: int) -> None:
-        """Every row 0..rows-1 was counted once in the state and is once in the sink."""
+        """Check that every row 0..rows-1 is exactly once in the state and in the sink."""
         last: dict[tuple[int, int], dict[str, Any]] = {}
         for file in sorted(self._folder.glob("*.json"), key=lambda file: int(file.stem)):
             last |= {(group["key"], group["span"]): group for group in _read(file)}
@@ -98,7 +98,7 @@ class Sink:
 
 def _read(file: Path) -> list[dict[str, Any]]:
     try:
-        found: list[dict[str, Any]] = json.loads(file.read_text())
+        result: list[dict[str, Any]] = json.loads(file.read_text())
     except FileNotFoundError:  # a batch without rows, or one that rewrote the state
         return []
-    return found
+    return result

@@ -1,6 +1,6 @@
 """Holds a controller or a driver before one of its steps until a fault is done; by files, as either may die.
 
-`python -m tests.chaos.steps FOLDER ARGUMENTS...` is `rheostat ARGUMENTS...` with its steps told in a folder.
+`python -m tests.chaos.steps FOLDER ARGUMENTS...` runs `rheostat ARGUMENTS...` and reports steps in FOLDER.
 """
 
 import sys
@@ -22,7 +22,7 @@ class Steps:
         self._armed, self._reached = folder / "armed", folder / "reached"
 
     def __call__(self, step: str) -> None:
-        """Before a step: wait, if somebody wants to be there."""
+        """Wait before a step that is armed."""
         if self._wanted() != step:
             return
         self._reached.touch()
@@ -31,18 +31,18 @@ class Steps:
             time.sleep(0.02)
 
     def arm(self, step: str) -> None:
-        """Hold whoever comes to this step."""
+        """Hold whoever reaches this step."""
         self.release()
         new = self._armed.with_suffix(".new")
         new.write_text(step)
         new.replace(self._armed)
 
     def reached(self) -> bool:
-        """Whether somebody is held."""
+        """Return whether a process is held."""
         return self._reached.exists()
 
     def release(self) -> None:
-        """Let go whoever is held, and hold nobody."""
+        """Release whoever is held, and disarm."""
         for file in (self._armed, self._reached):
             file.unlink(missing_ok=True)
 

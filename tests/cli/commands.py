@@ -22,11 +22,11 @@ def call(*arguments: str) -> int:
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """Run a command that must end with exit code 2, one line on stderr and nothing else; the line."""
     assert call(*arguments) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert len(told.err.splitlines()) == 1, told.err
-    assert told.err.startswith("rheostat: ")
-    return told.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert len(output.err.splitlines()) == 1, output.err
+    assert output.err.startswith("rheostat: ")
+    return output.err
 
 
 def refused_at_once(
@@ -34,9 +34,9 @@ def refused_at_once(
 ) -> str:
     """Run a command that must be refused, in an empty folder, and leave nothing there; what it said."""
     monkeypatch.chdir(folder)
-    told = refused(capsys, *arguments)
+    output = refused(capsys, *arguments)
     assert list(folder.iterdir()) == []
-    return told
+    return output
 
 
 def process(command: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:

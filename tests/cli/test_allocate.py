@@ -32,8 +32,8 @@ def test_json_states_the_throughput_now_and_one_allocation_per_algorithm(
 
 def test_the_help_names_every_algorithm(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("--help") == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert ", ".join([*ALGORITHMS, "or all."]) in told
+    output = " ".join(capsys.readouterr().out.split())
+    assert ", ".join([*ALGORITHMS, "or all."]) in output
 
 
 def test_measured_shares_may_be_rounded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,14 +47,14 @@ def test_measured_shares_may_be_rounded(tmp_path: Path, capsys: pytest.CaptureFi
     assert json.loads(capsys.readouterr().out)["throughput"] == 99
 
 
-def test_one_algorithm_may_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_single_algorithm_can_be_chosen(capsys: pytest.CaptureFixture[str]) -> None:
     assert call(DIAMOND, "--units", "1", "--algorithm", "predictive", "--json") == 0
     assert json.loads(capsys.readouterr().out)["allocations"] == {
         "predictive": {"units": {"3": 1}, "throughput": 800, "gain": 200}
     }
 
 
-def test_a_table_is_shown_to_people(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_default_output_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert call(DIAMOND, "--units", "2") == 0
     shown = capsys.readouterr().out
     assert "stela" in shown

@@ -21,28 +21,28 @@ def compare(policies: str, *more: str, curve: str = CURVE) -> int:
 
 def test_policies_are_judged_on_the_same_load(capsys: pytest.CaptureFixture[str]) -> None:
     assert compare("static, static(provision=min), threshold", "--json", "--out", "made") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert list(told["policies"]) == ["static", "static(provision=min)", "threshold"]
-    measures = told["policies"]
+    output = json.loads(capsys.readouterr().out)
+    assert list(output["policies"]) == ["static", "static(provision=min)", "threshold"]
+    measures = output["policies"]
     assert measures["static"]["reconfigurations"] == 0
     assert measures["static"]["nodes_saved"] == 0.0
     assert measures["static(provision=min)"]["nodes_saved"] > 0
     assert measures["static(provision=min)"]["mean_lag_seconds"] > measures["static"]["mean_lag_seconds"]
     assert measures["threshold"]["reconfigurations"] > 0
-    assert [Path(plot).name for plot in told["plots"]] == ["comparison.png", "comparison.svg"]
-    assert Path(told["plots"][0]).read_bytes().startswith(b"\x89PNG")
+    assert [Path(plot).name for plot in output["plots"]] == ["comparison.png", "comparison.svg"]
+    assert Path(output["plots"][0]).read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_table_keeps_its_nine_headings_at_80_columns_whatever_the_names(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert compare("static,threshold,ds2(restart_time=5,utilization_target=0.7)") == 0
-    told = capsys.readouterr()
-    lines = told.out.splitlines()
+    output = capsys.readouterr()
+    lines = output.out.splitlines()
     assert " ".join(lines[1].split()) == f"policy {HEADINGS}"
     assert max(map(len, lines)) <= 80
-    assert told.err == ""
-    assert "plot: comparison/comparison.png and comparison.svg" in told.out
+    assert output.err == ""
+    assert "plot: comparison/comparison.png and comparison.svg" in output.out
 
 
 def test_a_run_without_steps_has_no_settling_time(capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,11 +51,11 @@ def test_a_run_without_steps_has_no_settling_time(capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize(
-    ("policies", "said"),
+    ("policies", "message"),
     [
         ("", "names none"),
         (" , ,", "names none"),
-        ("static,static", "names one twice"),
+        ("static,static", "names a policy twice"),
         ("static,elysum", "did you mean 'elysium'?"),
         ("static,ds2(", "cannot read policy"),
         ("static)),((ds2", "cannot read policy"),
@@ -64,14 +64,14 @@ def test_a_run_without_steps_has_no_settling_time(capsys: pytest.CaptureFixture[
     ],
 )
 def test_bad_policies_are_refused_before_anything_is_written(
-    policies: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    policies: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert said in refused(capsys, "compare", "-t", "linear", "-c", CURVE, "-p", policies)
+    assert message in refused(capsys, "compare", "-t", "linear", "-c", CURVE, "-p", policies)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         (["-t", "nowhere.yaml"], "nowhere.yaml"),
         (["-c", "constant:rate=-1"], "rate"),
@@ -81,11 +81,11 @@ def test_bad_policies_are_refused_before_anything_is_written(
         (["--set", "what=1"], "unknown setting"),
     ],
 )
-def test_a_bad_world_is_refused_before_anything_is_written(
-    more: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_bad_settings_are_refused_before_anything_is_written(
+    more: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = {"-t": "linear", "-c": CURVE, "-p": "static,ds2", **dict([more])}
-    assert said in refused(capsys, "compare", *(word for pair in options.items() for word in pair))
+    assert message in refused(capsys, "compare", *(word for pair in options.items() for word in pair))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -96,12 +96,12 @@ def test_a_folder_that_cannot_be_created_is_refused(out: str, capsys: pytest.Cap
     assert "cannot be created" in line
 
 
-def test_a_file_system_that_takes_no_files_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_system_that_refuses_files_is_a_one_line_error(capsys: pytest.CaptureFixture[str]) -> None:
     line = refused(capsys, "compare", "-t", "linear", "-c", CURVE, "-p", "static", "-o", "/proc")
     assert "/proc" in line
 
 
-def test_a_real_process_ends_well_when_its_reader_leaves(tmp_path: Path) -> None:
+def test_a_real_process_exits_cleanly_when_its_reader_closes_the_pipe(tmp_path: Path) -> None:
     line = f"set -o pipefail; rheostat compare -t linear -c {CURVE} -p static,ds2 | head -1"
     done = process(line, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

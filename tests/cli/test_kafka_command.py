@@ -25,32 +25,32 @@ def test_up_status_topics_and_down(folder: Path) -> None:
     up = process(f"rheostat kafka up --port {port}", folder)
     assert up.returncode == 0, up.stderr
     assert up.stdout.splitlines()[0] == servers
-    assert "rheostat kafka down ends it" in up.stdout
+    assert "rheostat kafka down stops it" in up.stdout
     again = process(f"rheostat kafka up --port {port}", folder)
     assert again.stdout.splitlines()[:2] == [servers, "runs already; its log is .rheostat/kafka/broker.log"]
 
-    told = json.loads(process("rheostat kafka status --json", folder).stdout)
-    assert (told["running"], told["servers"]) == (True, servers)
-    assert cleanup_process.members(told["pid"]) == [told["pid"]]
+    output = json.loads(process("rheostat kafka status --json", folder).stdout)
+    assert (output["running"], output["servers"]) == (True, servers)
+    assert cleanup_process.members(output["pid"]) == [output["pid"]]
     kafka_broker.create_topic(servers, "events", 3)
     listed = process(f"rheostat kafka topics --servers {servers} --json", folder)
     assert json.loads(listed.stdout) == [{"topic": "events", "partitions": 3, "rows": 0}]
 
     moved = process("rheostat kafka up --port 19999", folder)
     assert moved.returncode == 2
-    assert f"a broker runs on .rheostat/kafka at {servers}" in moved.stderr
+    assert f"a broker already runs in .rheostat/kafka at {servers}" in moved.stderr
     other = process(f"rheostat kafka up --port {port} --folder other", folder)
     assert other.returncode == 2
-    assert f"port {port} of 127.0.0.1 is taken" in other.stderr
+    assert f"port {port} of 127.0.0.1 is in use" in other.stderr
     assert not (folder / "other").exists()
 
     mine = folder / ".rheostat/kafka/mine.txt"
     mine.write_text("kept")
     down = process("rheostat kafka down --delete", folder)
-    assert down.stdout.splitlines() == [f"{servers} ended", "deleted what it held in .rheostat/kafka"]
+    assert down.stdout.splitlines() == [f"{servers} stopped", "deleted its data in .rheostat/kafka"]
     assert [path.name for path in mine.parent.iterdir()] == ["mine.txt"]
     assert not kafka_broker.answers(servers)
-    assert cleanup_process.members(told["pid"]) == []
+    assert cleanup_process.members(output["pid"]) == []
 
 
 def test_without_a_broker_down_is_fine_and_status_says_how_to_start(
@@ -58,19 +58,21 @@ def test_without_a_broker_down_is_fine_and_status_says_how_to_start(
 ) -> None:
     assert call("kafka", "down", "--folder", str(tmp_path / "none")) == 0
     assert call("kafka", "status", "--folder", str(tmp_path / "none")) == 1
-    said = capsys.readouterr().out
-    assert f"no broker runs on {tmp_path}/none; `rheostat kafka up --folder {tmp_path}/none` starts" in said
+    message = capsys.readouterr().out
+    assert (
+        f"no broker runs in {tmp_path}/none; `rheostat kafka up --folder {tmp_path}/none` starts" in message
+    )
 
 
-def test_topics_of_a_broker_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_listing_topics_without_a_broker_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     servers = f"127.0.0.1:{kafka_broker.free_port()}"
-    said = refused(capsys, "kafka", "topics", "--servers", servers)
-    assert f"no Kafka broker answers at {servers}; start one with `rheostat kafka up`" in said
+    message = refused(capsys, "kafka", "topics", "--servers", servers)
+    assert f"no Kafka broker answers at {servers}; start one with `rheostat kafka up`" in message
     assert "write HOST:PORT" in refused(capsys, "kafka", "topics", "--servers", "localhost")
 
 
 @pytest.mark.jvm
-def test_fetch_says_where_the_archives_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_fetch_prints_where_the_archives_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("kafka", "fetch") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("kafka-broker-4.1.0: 46 archives in ")

@@ -45,15 +45,15 @@ def test_json_holds_a_summary_and_at_most_a_thousand_points(capsys: pytest.Captu
 
 
 def test_the_seed_decides_the_noise(capsys: pytest.CaptureFixture[str]) -> None:
-    seen = []
+    observed = []
     for seed in ("1", "1", "2"):
         assert _run("show", "sine:noise=poisson", "--json", "--seed", seed) == 0
-        seen.append(json.loads(capsys.readouterr().out)["rates"])
-    assert seen[0] == seen[1] != seen[2]
+        observed.append(json.loads(capsys.readouterr().out)["rates"])
+    assert observed[0] == observed[1] != observed[2]
 
 
 @pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
-def test_a_picture_is_drawn_on_request(
+def test_a_figure_is_drawn_on_request(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str, start: bytes
 ) -> None:
     picture = tmp_path / f"day.{suffix}"
@@ -87,7 +87,7 @@ def test_a_written_trace_is_shown_again(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["show", "snie"], "did you mean 'sine'?"),
         (["show", "sine:period=0"], "period must be"),
@@ -101,13 +101,13 @@ def test_a_written_trace_is_shown_again(tmp_path: Path, capsys: pytest.CaptureFi
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _run(*arguments) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert said in told.err
-    assert len(told.err.splitlines()) == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert message in output.err
+    assert len(output.err.splitlines()) == 1
 
 
 @pytest.mark.parametrize("command", ["show", "list", "write"])
@@ -118,9 +118,9 @@ def test_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -
 
 def test_load_alone_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run() == 0
-    told = capsys.readouterr()
-    assert "write" in told.out
-    assert told.err == ""
+    output = capsys.readouterr()
+    assert "write" in output.out
+    assert output.err == ""
 
 
 def test_matplotlib_is_only_loaded_to_draw() -> None:
@@ -136,7 +136,7 @@ def test_a_chart_shows_a_spike_of_one_sample_among_many() -> None:
     assert any("\u2800" < mark <= "\u28ff" for mark in drawn[1])
 
 
-def test_a_chart_of_two_series_tells_them_apart() -> None:
+def test_a_chart_distinguishes_two_series() -> None:
     x = np.arange(60.0)
     drawn = chart([("load", x), ("capacity", np.full(60, 50.0))], x, 60, 10, "rows/s")
     assert drawn.splitlines()[-1].split() == ["⠶", "load", "×", "capacity"]

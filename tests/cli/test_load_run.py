@@ -24,8 +24,8 @@ def test_the_report_says_what_the_topic_holds(
     assert (
         call("load", "run", "constant:rate=3000:duration=60", *options, "--time-scale", "60", "--json") == 0
     )
-    told = json.loads(capsys.readouterr().out)
-    assert (told["rows"], told["wanted"], told["failed"]) == (3000, 3000, 0)
+    output = json.loads(capsys.readouterr().out)
+    assert (output["rows"], output["wanted"], output["failed"]) == (3000, 3000, 0)
     ends = kafka_broker.ends(broker.servers, "reported")
     assert len(ends) == 3
     assert sum(ends.values()) == 3000
@@ -37,10 +37,10 @@ def test_it_ends_after_the_seconds_and_keeps_a_topic_that_is_there(
     kafka_broker.create_topic(broker.servers, "there", 2)
     options = ["--kafka", "there", "--servers", broker.servers]
     assert call("load", "run", "constant:rate=400:duration=10m", *options, "--seconds", "1") == 0
-    said = capsys.readouterr()
-    seconds = re.match(r"there: 400 rows sent in ([\d.]+) s", said.out)
+    message = capsys.readouterr()
+    seconds = re.match(r"there: 400 rows sent in ([\d.]+) s", message.out)
     assert seconds and 1 <= float(seconds[1]) < 60
-    assert "the curve wanted 400 rows; at worst" in said.out
+    assert "the curve wanted 400 rows; at worst" in message.out
     assert sum(kafka_broker.ends(broker.servers, "there").values()) == 400
 
 
@@ -58,7 +58,7 @@ def test_ctrl_c_ends_it_with_a_report(broker: kafka_broker.Broker, tmp_path: Pat
         sending.send_signal(signal.SIGINT)
         out, err = sending.communicate(timeout=60)
     assert sending.returncode == 0
-    assert err == "rheostat: interrupted: what was due until now is sent\n"
+    assert err == "rheostat: interrupted: stopped after sending all rows that were due\n"
     assert (
         json.loads(out)["rows"] == json.loads(out)["wanted"] == kafka_broker.ends(broker.servers, "ended")[0]
     )
@@ -72,18 +72,18 @@ def test_rows_that_do_not_arrive_are_an_error(
     admin.create_topics([topic])["narrow"].result()
     options = ["--kafka", "narrow", "--servers", broker.servers, "--size", "1000"]
     assert call("load", "run", "constant:rate=50:duration=1", *options) == 1
-    said = capsys.readouterr()
-    assert "narrow: 0 rows sent" in said.out
-    assert said.err.startswith("rheostat: 50 rows did not reach the broker: ")
+    message = capsys.readouterr()
+    assert "narrow: 0 rows sent" in message.out
+    assert message.err.startswith("rheostat: 50 rows did not reach the broker: ")
 
 
-def test_mistakes_are_refused_before_anything_is_sent(
+def test_mistakes_are_refused_before_any_row_is_sent(
     broker: kafka_broker.Broker, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kafka_broker.create_topic(broker.servers, "two", 2)
     here = ["--servers", broker.servers]
     nowhere = f"127.0.0.1:{kafka_broker.free_port()}"
-    for options, said in (
+    for options, message in (
         (["sin", "--kafka", "two", *here], "did you mean 'sine'"),
         (["sine", "--kafka", "two", "--partitions", "5", *here], "topic 'two' has 2 partitions, not 5"),
         (["sine", "--kafka", "a b", *here], "topic 'a b' cannot be created"),
@@ -93,5 +93,5 @@ def test_mistakes_are_refused_before_anything_is_sent(
         (["sine", "--kafka", "two", "--size", "10", *here], "64"),
         (["sine", *here], "--kafka"),
     ):
-        assert said in refused(capsys, "load", "run", *options)
+        assert message in refused(capsys, "load", "run", *options)
     assert kafka_broker.ends(broker.servers, "two") == {0: 0, 1: 0}

@@ -13,12 +13,12 @@ from tests.cli.commands import call, process, refused
 
 def every_command() -> list[list[str]]:
     """The words of each command, `load show` as well as `load` and the program itself."""
-    found, left = [], [(list[str](), get_command(application()))]
+    result, left = [], [(list[str](), get_command(application()))]
     while left:
         words, command = left.pop()
-        found.append(words)
+        result.append(words)
         left += [([*words, name], inner) for name, inner in getattr(command, "commands", {}).items()]
-    return found
+    return result
 
 
 @pytest.mark.parametrize("command", [" ".join(words) for words in every_command()])
@@ -27,11 +27,11 @@ def test_every_help_has_an_example_and_fits_80_columns(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert call(*command.split(), "--help") == 0
-    told = capsys.readouterr()
-    assert "Example: rheostat" in told.out
-    assert told.err == ""
-    assert max(map(len, told.out.splitlines())) <= 80
-    assert "…" not in told.out
+    output = capsys.readouterr()
+    assert "Example: rheostat" in output.out
+    assert output.err == ""
+    assert max(map(len, output.out.splitlines())) <= 80
+    assert "…" not in output.out
 
 
 def test_rheostat_alone_prints_its_help_and_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,7 +45,7 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.strip() == __version__
 
 
-def test_no_help_waits_for_libraries_that_only_the_work_needs(tmp_path: Path) -> None:
+def test_no_help_imports_libraries_that_only_commands_need(tmp_path: Path) -> None:
     """In one process, so that what any of them imports is seen."""
     helps = [[*words, "--help"] for words in every_command()]
     assert ["bench", "app", "--help"] in helps
@@ -102,7 +102,7 @@ def test_no_summary_in_a_list_of_commands_is_cut_short(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["bogus"], "No such command 'bogus'. See --help."),
         (["--bogus"], "No such option: --bogus. See --help."),
@@ -115,20 +115,20 @@ def test_no_summary_in_a_list_of_commands_is_cut_short(
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert said in refused(capsys, *arguments)
+    assert message in refused(capsys, *arguments)
 
 
 @pytest.mark.parametrize("command", ["policies", "policies --json", "load list", "topology wordcount"])
-def test_a_reader_that_has_seen_enough_is_no_error(command: str, tmp_path: Path) -> None:
+def test_a_reader_that_closes_the_pipe_is_not_an_error(command: str, tmp_path: Path) -> None:
     done = process(f"set -o pipefail; rheostat {command} | head -c 1", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     gone = process(f"set -o pipefail; rheostat {command} | true", tmp_path)
     assert (gone.returncode, gone.stderr) == (0, "")
 
 
-def test_a_full_disk_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
+def test_a_full_disk_is_a_one_line_error_with_exit_code_1(tmp_path: Path) -> None:
     done = process("rheostat policies > /dev/full", tmp_path)
     assert done.returncode == 1
     assert done.stderr == "rheostat: cannot write the output: No space left on device\n"
@@ -152,7 +152,7 @@ def test_a_disk_that_fills_up_leaves_no_part_of_a_file(tmp_path: Path) -> None:
     assert (tmp_path / "sine.csv").read_bytes() == before
 
 
-def test_a_nonsense_backend_of_matplotlib_is_nobodys_business(tmp_path: Path) -> None:
+def test_an_invalid_matplotlib_backend_is_ignored(tmp_path: Path) -> None:
     for command in (
         "load show sine --out sine.png",
         "compare -t wordcount -c constant:rate=9:duration=5m -p static",
@@ -161,7 +161,7 @@ def test_a_nonsense_backend_of_matplotlib_is_nobodys_business(tmp_path: Path) ->
         assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_terminal_that_knows_ascii_only_gets_question_marks(tmp_path: Path) -> None:
+def test_an_ascii_terminal_gets_question_marks(tmp_path: Path) -> None:
     done = process("rheostat topology wordcount", tmp_path, PYTHONIOENCODING="ascii")
     assert done.returncode == 0
     assert "1,000 rows/s ? split" in done.stdout

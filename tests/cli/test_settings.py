@@ -34,9 +34,9 @@ def test_a_secret_on_the_command_line_is_refused(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    told = refused_at_once(capsys, monkeypatch, tmp_path, *command, "--conf", f"{key}=hunter2")
-    assert f"--conf {key}: " in told and "--conf-file" in told
-    assert "hunter2" not in told
+    output = refused_at_once(capsys, monkeypatch, tmp_path, *command, "--conf", f"{key}=hunter2")
+    assert f"--conf {key}: " in output and "--conf-file" in output
+    assert "hunter2" not in output
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_a_secret_on_the_command_line_is_refused(
     ],
 )
 def test_a_secret_within_a_value_is_refused_too(pair: str, capsys: pytest.CaptureFixture[str]) -> None:
-    told = refused(capsys, "run", "demo", "--conf", pair)
-    assert "--conf-file" in told and "hunter2" not in told
+    output = refused(capsys, "run", "demo", "--conf", pair)
+    assert "--conf-file" in output and "hunter2" not in output
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_secret_within_a_value_is_refused_too(pair: str, capsys: pytest.Captur
         "spark.executor.memory=1g",
     ],
 )
-def test_what_holds_no_secret_is_taken(pair: str) -> None:
+def test_a_setting_without_a_secret_is_accepted(pair: str) -> None:
     assert settings.read([pair], None) == dict([pair.split("=")])
 
 

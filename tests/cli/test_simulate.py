@@ -22,25 +22,25 @@ def simulate(*more: str, policy: str = "threshold", curve: str = CURVE) -> int:
 
 def test_a_run_leaves_a_journal_a_series_and_a_plot(capsys: pytest.CaptureFixture[str]) -> None:
     assert simulate("--json", "--out", "run") == 0
-    told = json.loads(capsys.readouterr().out)
+    output = json.loads(capsys.readouterr().out)
     assert sorted(path.name for path in Path("run").iterdir()) == [
         "journal.sqlite",
         "series.csv",
         "simulation.png",
         "simulation.svg",
     ]
-    with Journal(Path(told["journal"])) as journal:
+    with Journal(Path(output["journal"])) as journal:
         turns = list(journal.turns())
         assert journal.facts()["curve"] == CURVE
     changes = [turn for turn in turns if turn.plan.changes]
-    assert len(told["decisions"]) == len(changes) > 0
-    assert told["decisions"][0]["reason"] == changes[0].plan.reason
-    with Path(told["series"]).open(newline="") as file:
+    assert len(output["decisions"]) == len(changes) > 0
+    assert output["decisions"][0]["reason"] == changes[0].plan.reason
+    with Path(output["series"]).open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 600
     assert {float(row["load"]) for row in rows} >= {100.0, 600.0}
     mean = sum(float(row["nodes"]) for row in rows) / 600
-    assert told["measures"]["mean_nodes"] == pytest.approx(mean)
+    assert output["measures"]["mean_nodes"] == pytest.approx(mean)
 
 
 def test_the_same_seed_gives_the_same_run(capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,14 +52,16 @@ def test_the_same_seed_gives_the_same_run(capsys: pytest.CaptureFixture[str]) ->
     assert measures[0] == measures[1] != measures[2]
 
 
-def test_people_see_the_measures_and_why_things_changed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_output_shows_the_measures_and_the_reason_of_each_change(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert simulate() == 0
-    told = capsys.readouterr()
-    assert told.err == ""
-    assert "degraded   lag p99 lag saved x oracle changes settling overshoot" in told.out
-    assert "because one step: utilisation of" in told.out
-    assert "record: simulation/journal.sqlite" in told.out
-    assert max(map(len, told.out.splitlines())) <= 80
+    output = capsys.readouterr()
+    assert output.err == ""
+    assert "degraded   lag p99 lag saved x oracle changes settling overshoot" in output.out
+    assert "because one step: utilisation of" in output.out
+    assert "record: simulation/journal.sqlite" in output.out
+    assert max(map(len, output.out.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("mode", ["pipelined", "staged", "storm"])
@@ -78,7 +80,7 @@ def test_a_folder_with_brackets_and_dollars_is_a_folder(capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         (["-t", "linaer"], "did you mean 'linear'?"),
         (["-t", "nowhere.json"], "nowhere.json: cannot be read"),
@@ -111,7 +113,7 @@ def test_a_folder_with_brackets_and_dollars_is_a_folder(capsys: pytest.CaptureFi
         (["--node", "slots=1.5"], "whole number"),
         (["--node", "slots=1e9"], "--node slots"),
         (["--node", "startup_seconds=1e9"], "--node startup_seconds"),
-        (["--node", "cpus=4"], "unknown part"),
+        (["--node", "cpus=4"], "unknown key"),
         (["--node", "cores"], "--node cores"),
         (["--set", "nois=1"], "did you mean 'noise'?"),
         (["--set", "noise"], "write it as noise=VALUE"),
@@ -126,12 +128,12 @@ def test_a_folder_with_brackets_and_dollars_is_a_folder(capsys: pytest.CaptureFi
     ],
 )
 def test_a_mistake_is_refused_before_anything_is_written(
-    more: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    more: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = {"-t": "linear", "-c": CURVE, "-p": "ds2"}
     options.update(dict(zip(more[::2], more[1::2], strict=True)))
     line = refused(capsys, "simulate", *(word for pair in options.items() for word in pair), "--out", "made")
-    assert said in line
+    assert message in line
     assert list(tmp_path.iterdir()) == []
 
 
@@ -152,7 +154,7 @@ def test_a_folder_that_cannot_be_created_is_refused(out: str, capsys: pytest.Cap
     assert Path("file").read_text() == "precious"
 
 
-def test_a_file_system_that_takes_no_files_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_system_that_refuses_files_is_a_one_line_error(capsys: pytest.CaptureFixture[str]) -> None:
     line = refused(capsys, "simulate", "-t", "linear", "-c", CURVE, "-p", "static", "-o", "/proc")
     assert "/proc" in line
 
@@ -165,9 +167,7 @@ def test_a_pipe_gets_json_and_nothing_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["pipelined", "staged", "storm"])
-def test_rows_that_cost_as_good_as_nothing_need_one_node(
-    mode: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_that_cost_next_to_nothing_need_one_node(mode: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("tiny.yaml").write_text(
         "name: tiny\noperators:\n"
         "- {name: a, cost: 5.0e-324, selectivity: 1.0e+6, children: {b: 1}}\n"

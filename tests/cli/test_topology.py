@@ -39,7 +39,7 @@ def test_a_topology_is_drawn_with_its_rates(capsys: pytest.CaptureFixture[str]) 
     ]
 
 
-def test_what_was_drawn_above_is_named_below_and_small_rates_are_not_zero(
+def test_an_operator_drawn_above_is_only_named_below_and_small_rates_are_not_zero(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert call("topology", "ddos") == 0
@@ -50,7 +50,7 @@ def test_what_was_drawn_above_is_named_below_and_small_rates_are_not_zero(
     assert "0.04 rows/s → assembler: 0.08 rows/s" in lines[drawn]
 
 
-def test_a_source_without_a_load_is_said_to_be_assumed(
+def test_a_source_without_a_load_is_marked_as_assumed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write(tmp_path, "name: t\noperators: [{name: a, cost: 0.5}]")
@@ -64,13 +64,13 @@ def test_a_source_without_a_load_is_said_to_be_assumed(
 
 def test_json_states_every_rate(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("topology", "star", "--load", "100", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["name"], told["sources"], told["sinks"]) == (
+    output = json.loads(capsys.readouterr().out)
+    assert (output["name"], output["sources"], output["sinks"]) == (
         "star",
         ["source1", "source2"],
         ["sink1", "sink2"],
     )
-    assert told["operators"][2] == {
+    assert output["operators"][2] == {
         "name": "hub",
         "role": "operator",
         "rows_per_second": 100.0,
@@ -108,7 +108,7 @@ def test_a_chain_of_hundreds_of_operators_is_drawn(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "the file is empty"),
         ("name: t", "key 'operators': field required"),
@@ -136,16 +136,20 @@ def test_a_chain_of_hundreds_of_operators_is_drawn(
     ],
 )
 def test_a_bad_file_is_refused_with_the_component_named(
-    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    text: str,
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert said in refused(capsys, "topology", write(tmp_path, text))
-    assert said in refused(capsys, "topology", "--json", write(tmp_path, text))
+    assert message in refused(capsys, "topology", write(tmp_path, text))
+    assert message in refused(capsys, "topology", "--json", write(tmp_path, text))
     assert [path.name for path in tmp_path.iterdir()] == ["t.yaml"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["linaer"], "did you mean 'linear'?"),
         (["nowhere.yaml"], "nowhere.yaml: cannot be read"),
@@ -159,6 +163,6 @@ def test_a_bad_file_is_refused_with_the_component_named(
     ],
 )
 def test_bad_arguments_are_refused(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert said in refused(capsys, "topology", *arguments)
+    assert message in refused(capsys, "topology", *arguments)

@@ -36,7 +36,7 @@ def test_the_live_view_shows_no_control_characters() -> None:
     assert not {"\x1b", "\x07", "\x9b"} & set(text)
 
 
-def test_what_is_replaced_counts_for_the_width_of_a_table() -> None:
+def test_replaced_characters_count_for_the_width_of_a_table() -> None:
     table = console.table("", "name", "number")
     table.add_row(f"a{ESCAPE}", "1")
     table.add_row("b", "2")
@@ -44,6 +44,6 @@ def test_what_is_replaced_counts_for_the_width_of_a_table() -> None:
     assert len(first.rstrip()) == len(second.rstrip())
 
 
-def test_words_that_are_text_already_are_made_harmless_too() -> None:
+def test_rich_text_is_made_safe_too() -> None:
     assert shown(Text("x\x1b[2J\x9b2J", "bold")).strip() == "x?[2J?2J"
     assert shown("a\ttab and a\nline").split() == ["a", "tab", "and", "a", "line"]

@@ -10,11 +10,11 @@ from rheostat.services.interrupts import uninterrupted
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_takes_hold_afterwards_and_once(number: signal.Signals) -> None:
-    done, seen = [], []
+def test_a_signal_is_handled_once_after_the_block(number: signal.Signals) -> None:
+    done, observed = [], []
 
     def handler(number: int, _frame: FrameType | None) -> None:
-        seen.append(number)
+        observed.append(number)
         raise KeyboardInterrupt
 
     before = signal.signal(number, handler)
@@ -23,13 +23,13 @@ def test_a_signal_takes_hold_afterwards_and_once(number: signal.Signals) -> None
             signal.raise_signal(number)
             signal.raise_signal(number)
             done.append("all of it")
-        assert (done, seen) == (["all of it"], [number])
+        assert (done, observed) == (["all of it"], [number])
         assert signal.getsignal(number) is handler
     finally:
         signal.signal(number, before)
 
 
-def test_in_another_thread_there_is_nothing_to_keep_out() -> None:
+def test_in_another_thread_signals_are_not_delayed() -> None:
     handlers = []
 
     def work() -> None:

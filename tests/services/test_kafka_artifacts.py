@@ -28,14 +28,14 @@ def test_the_connector_is_four_archives() -> None:
 
 
 @pytest.mark.jvm
-def test_of_two_who_need_it_at_once_one_fetches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_only_one_of_two_processes_downloads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     both = [
         subprocess.Popen([sys.executable, "-c", FETCH], stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]
-    said = "".join(process.communicate(timeout=120)[0] for process in both)
+    message = "".join(process.communicate(timeout=120)[0] for process in both)
     assert [process.returncode for process in both] == [0, 0]
-    assert said.count("fetching small from Maven Central") == 1
+    assert message.count("downloading small from Maven Central") == 1
     assert [path.name for path in SMALL.cached()] == ["slf4j-api-1.7.36.jar"]
     assert not (SMALL.folder.parent / "downloads").exists()
 
@@ -53,21 +53,20 @@ def test_archives_put_there_by_hand_are_used_without_java(
 
 
 @pytest.mark.jvm
-def test_what_cannot_be_fetched_is_named_with_the_ways_out(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_failed_download_names_the_alternatives(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     missing = maven.Bundle("missing", ("org.example.rheostat:no-such-thing:1",), False, "use another")
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as output:
         maven.resolve(missing)
     assert re.search(
-        r"missing cannot be fetched from Maven Central \(.*no-such-thing.*\); put the jars", str(told.value)
+        r"missing cannot be downloaded from Maven Central \(.*no-such-thing.*\); put the jars",
+        str(output.value),
     )
-    assert f"into {missing.folder}, or use another" in str(told.value)
+    assert f"into {missing.folder}, or use another" in str(output.value)
     assert not missing.folder.exists()
 
 
-def test_a_cache_that_cannot_be_written_is_a_users_matter(
+def test_a_cache_that_cannot_be_written_is_a_user_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()

@@ -12,7 +12,7 @@ from rheostat.workloads import parse_curve, sample
 from tests.services.topic_contents import read
 
 
-def test_rows_do_not_depend_on_the_lots_they_are_made_in() -> None:
+def test_rows_do_not_depend_on_the_chunks_they_are_made_in() -> None:
     rows = Rows(keys=50, seed=3)
     whole = list(rows.made(0, 1000, 1))
     lots = [list(rows.made(first, 125, 1)) for first in range(0, 1000, 125)]
@@ -35,7 +35,7 @@ def test_a_padded_row_has_its_size_and_is_json(size: int) -> None:
         assert str(json.loads(value)["key"]) == key.decode()
 
 
-def test_the_schedule_ends_with_what_the_curve_brings() -> None:
+def test_the_schedule_ends_with_the_rows_of_the_curve() -> None:
     curve = parse_curve("sine:low=0:high=500:period=60:duration=60:noise=poisson")
     schedule = Schedule(curve, seed=5)
     assert schedule.due(60) == int(sample(curve, 1.0, 5).sum() + 1e-9)
@@ -66,16 +66,16 @@ def test_every_row_arrives_once_with_its_key_and_its_send_time(broker: kafka_bro
     assert len(set(partitions.values())) == 4
 
 
-def test_who_stops_early_is_told_what_was_sent_until_then(broker: kafka_broker.Broker) -> None:
+def test_stopping_early_reports_what_was_sent_until_then(broker: kafka_broker.Broker) -> None:
     kafka_broker.create_topic(broker.servers, "stopped", 1)
-    told: list[float] = []
+    fractions: list[float] = []
     sender = Sender(broker.servers, "stopped", Schedule(parse_curve("constant:rate=1000")), Rows())
-    sent = sender.run(stopped=lambda: len(told) >= 50, tell=told.append)
+    sent = sender.run(stopped=lambda: len(fractions) >= 50, progress=fractions.append)
     assert 0 < sent.rows == sent.wanted == kafka_broker.ends(broker.servers, "stopped")[0]
     assert sent.seconds < 60
 
 
-def test_more_than_can_be_sent_is_reported_as_a_shortfall(broker: kafka_broker.Broker) -> None:
+def test_rows_that_cannot_be_sent_in_time_are_reported_as_a_shortfall(broker: kafka_broker.Broker) -> None:
     kafka_broker.create_topic(broker.servers, "too-much", 2)
     schedule = Schedule(parse_curve("constant:rate=50000000:duration=1"))
     sent = Sender(broker.servers, "too-much", schedule, Rows()).run()

@@ -125,7 +125,7 @@ def test_a_cleanup_process_that_is_killed_is_replaced_and_gets_every_entry() -> 
 
 @pytest.mark.parametrize("page", [b"", b'{"workers": [{"webui', b"[]", b"{}", b'{"workers": [{}]}', b"\xff"])
 @pytest.mark.parametrize("missing", [0, 10])
-def test_half_an_answer_of_the_master_is_none(page: bytes, missing: int) -> None:
+def test_half_an_answer_of_the_master_counts_as_no_answer(page: bytes, missing: int) -> None:
     class Half(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)

@@ -11,11 +11,11 @@ def read(servers: str, topic: str) -> list[Message]:
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "reading", "enable.auto.commit": False})
     try:
         consumer.assign([TopicPartition(topic, partition, 0) for partition in ends])
-        found: list[Message] = []
-        while len(found) < sum(ends.values()):
+        result: list[Message] = []
+        while len(result) < sum(ends.values()):
             lot = consumer.consume(10_000, timeout=20)
-            assert lot, f"{len(found)} of {sum(ends.values())} rows came"
-            found += lot
-        return found
+            assert lot, f"{len(result)} of {sum(ends.values())} rows came"
+            result += lot
+        return result
     finally:
         consumer.close()

@@ -1,4 +1,4 @@
-"""The Spark engine as the Engine's contract wants it."""
+"""The Spark engine, as the contract of the Engine port needs it."""
 
 from rheostat.model.observation import Observation
 from tests.contracts.engine import SMALL, Started

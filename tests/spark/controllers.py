@@ -38,44 +38,44 @@ from pathlib import Path
 from rheostat.policies.base import Info, Policy, hold, wish
 
 @dataclass(frozen=True)
-class Told(Policy):
-    by: str = ""  # a file
-    info = Info("told", "all", "reactive", "whoever writes the file")
+class Scripted(Policy):
+    file: str = ""  # a file
+    info = Info("scripted", "all", "reactive", "the author of the file")
 
     def propose(self, situation, memory):
         memory = {"asked": memory.get("asked", 0) + 1}
-        if not Path(self.by).exists():
-            return hold(situation, "nothing was told"), memory
-        told = json.loads(Path(self.by).read_text())
-        if "fail" in told:
-            raise ValueError(told["fail"])
+        if not Path(self.file).exists():
+            return hold(situation, "the file does not exist"), memory
+        script = json.loads(Path(self.file).read_text())
+        if "fail" in script:
+            raise ValueError(script["fail"])
         now = situation.configuration
-        wanted = {**now.parallelism, **told.get("parallelism", {})}
-        return wish(situation, wanted, "told so", nodes=told.get("nodes", now.nodes)), memory
+        wanted = {**now.parallelism, **script.get("parallelism", {})}
+        return wish(situation, wanted, "as scripted", nodes=script.get("nodes", now.nodes)), memory
 """
 
 
 def eventually(look: Callable[[], T | None], what: object = "", seconds: float = LIMIT_SECONDS) -> T:
-    """Look until there is something; the limit is for a machine that is very busy."""
+    """Call `look` until it returns something; the limit allows for a very busy machine."""
     until = time.monotonic() + seconds
-    while not (found := look()):
+    while not (result := look()):
         assert time.monotonic() < until, f"not within {seconds:g} s: {what}"
         time.sleep(0.2)
-    return found
+    return result
 
 
 def install(folder: Path) -> Path:
-    """Install a third party's policy, `told(by=FILE)`, as pip would; returns what PYTHONPATH needs."""
-    about = folder / "told-1.0.dist-info"
+    """Install a third party's policy, `scripted(file=FILE)`, as pip would; return its folder."""
+    about = folder / "scripted_policy-1.0.dist-info"
     about.mkdir(parents=True)
-    (folder / "told.py").write_text(POLICY)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: told\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[rheostat.policies]\ntold = told:Told\n")
+    (folder / "scripted_policy.py").write_text(POLICY)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted_policy\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[rheostat.policies]\nscripted = scripted_policy:Scripted\n")
     return folder
 
 
 class Controller:
-    """One `rheostat run` and the processes, groups and files that come with it."""
+    """A `rheostat run`, with the processes, control groups and files that belong to it."""
 
     def __init__(self, place: Path, script: str | Path, *arguments: str, options: str = "") -> None:
         self.place, self.folder = place, place / "run"
@@ -91,13 +91,13 @@ class Controller:
         self.group = ""
 
     def start(self, *more: str) -> "Controller":
-        """Start it; `more` are further options."""
-        told = ["--policy", f"told(by={self.wishes})", "--period", "1", "--cooldown", "0"]
+        """Start it, with `more` options."""
+        policy = ["--policy", f"scripted(file={self.wishes})", "--period", "1", "--cooldown", "0"]
         node = ["--node", "cores=1,slots=2,memory_mb=1024"]
         quick = [word for pair in self.settings.items() for word in ("--conf", "=".join(pair))]
         options = [*quick, *self.options.split(), *more, "--folder", str(self.folder)]
-        command = [*self.program, "run", *told, *node, *options]
-        with self._told("out").open("w") as out, self._told("err").open("w") as err:
+        command = [*self.program, "run", *policy, *node, *options]
+        with self._stream_file("out").open("w") as out, self._stream_file("err").open("w") as err:
             self.process = subprocess.Popen(
                 [*command, str(self.script), *self.arguments],
                 cwd=self.place,
@@ -115,25 +115,25 @@ class Controller:
         return {
             **os.environ,
             "PYTHONPATH": str(self.packages),
-            "RHEOSTAT_TEST": self.mark,  # all that it starts can be told by it
+            "RHEOSTAT_TEST": self.mark,  # marks every process that it starts
             "TMPDIR": str(self.temporary),
             "JAVA_TOOL_OPTIONS": f"{quick} -Djava.io.tmpdir={self.temporary}",
             "COLUMNS": "200",
         }
 
-    def _told(self, stream: str) -> Path:
+    def _stream_file(self, stream: str) -> Path:
         return self.place / f"std{stream}"
 
     @property
     def out(self) -> str:
-        return self._told("out").read_text()
+        return self._stream_file("out").read_text()
 
     @property
     def err(self) -> str:
-        return self._told("err").read_text()
+        return self._stream_file("err").read_text()
 
     def wish(self, wishes: Mapping[str, Any]) -> None:
-        """Tell the policy what to do; it reads the file at any moment."""
+        """Set the policy's script, which it reads in every turn."""
         new = self.wishes.with_suffix(".new")
         new.write_text(json.dumps(wishes))
         new.replace(self.wishes)
@@ -143,21 +143,21 @@ class Controller:
         self.process.send_signal(number)
 
     def end(self, number: signal.Signals | None = None) -> int:
-        """Send a signal, or none; the exit code."""
+        """Send a signal, if given, and return the exit code."""
         assert self.process is not None
         if number is not None:
             self.process.send_signal(number)
         return self.process.wait(timeout=END_SECONDS)
 
     def refused(self, *more: str) -> str:
-        """Start it and see it refused: exit code 2, one line on stderr, nothing on stdout, nothing left."""
+        """Start it and expect a refusal: exit code 2, one line on stderr, nothing on stdout."""
         assert self.start(*more).end() == 2, self.err
         assert (self.out, len(self.err.splitlines())) == ("", 1), self.err
         assert self.err.startswith("rheostat: ")
         return self.err
 
     def wait_for(self, look: Callable[[], T], what: str = "") -> T:
-        """Look until there is something, while the controller runs."""
+        """Call `look` until it returns something, while the controller runs."""
 
         def alive() -> T:
             assert self.process is not None
@@ -196,11 +196,11 @@ class Controller:
         return self.read(lambda journal: journal.facts()) or {}
 
     def wait_for_turn(self, holds: Callable[[Turn], object], since: int | None = None) -> Turn:
-        """The first turn after this number, else after now, of which something holds."""
+        """Return the first turn after this number (default: after now) that matches."""
         last = self.last() if since is None else None
         number = since or (last.number if last else 0)
 
-        def found() -> Turn | None:
+        def matching_turn() -> Turn | None:
             nonlocal number
             while (turn := self._turn(number + 1)) is not None:
                 number += 1
@@ -208,7 +208,7 @@ class Controller:
                     return turn
             return None
 
-        turn = self.wait_for(found, f"a turn after {number}")
+        turn = self.wait_for(matching_turn, f"a turn after {number}")
         assert turn is not None
         return turn
 
@@ -224,8 +224,8 @@ class Controller:
 
     def wait_for_event(self, kind: str, text: str, since: float = float("-inf")) -> Event:
         def heard() -> Event | None:
-            found = [e for e in self.events() if e.kind == kind and text in e.text and e.at >= since]
-            return found[0] if found else None
+            result = [e for e in self.events() if e.kind == kind and text in e.text and e.at >= since]
+            return result[0] if result else None
 
         event = self.wait_for(heard, f"event {kind}: {text}")
         assert event is not None
@@ -239,12 +239,12 @@ class Controller:
 
     def processes(self) -> list[psutil.Process]:
         """All that it started, whoever their parents are by now."""
-        found = []
+        result = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 if process.environ().get("RHEOSTAT_TEST") == self.mark:
-                    found.append(process)
-        return found
+                    result.append(process)
+        return result
 
     def groups(self) -> list[Path]:
         roots = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/cpu"))

@@ -1,4 +1,4 @@
-"""Applications that many tests share: each costs half a minute of CPU to start, and a change little.
+"""Applications that many tests share: starting one costs half a minute of CPU, changing it little.
 
 A test finds one in any state. It begins with `at`, which brings it to the size that the test needs.
 """
@@ -27,7 +27,7 @@ class Shared:
     folder: Path
 
     def at(self, nodes: int = 1, **parallelism: int) -> SparkEngine:
-        """Bring it to a size; operators that are not named keep theirs."""
+        """Scale it; operators that are not named keep their parallelism."""
         now = self.engine.configuration
         executors = nodes * self.engine.kinds[0].executors
         target = Configuration({**now.parallelism, **parallelism}, executors, nodes)

@@ -1,4 +1,4 @@
-"""Where the state of an application is."""
+"""Finds where the state of an application is."""
 
 from collections import Counter
 
@@ -14,10 +14,10 @@ def change_nodes(engine: SparkEngine, nodes: int) -> None:
 
 
 def tasks_per_executor(engine: SparkEngine) -> list[int]:
-    """Of the stateful operator, in the newest batch."""
+    """Return the stateful operator's tasks per executor, in the newest batch."""
     return sorted(Counter(executors_with_state(engine)).values())
 
 
 def executors_with_state(engine: SparkEngine) -> list[str]:
-    """The executor of each task of the stateful operator, in the newest batch."""
+    """Return the executor of each task of the stateful operator, in the newest batch."""
     return [executor for executor, _, _ in newest_batch(engine).stages[-1].each]

@@ -1,4 +1,4 @@
-"""Starts applications on the shared embedded cluster, and takes them away again."""
+"""Starts applications on the shared embedded cluster, and removes them again."""
 
 import json
 import time
@@ -41,7 +41,7 @@ def application(
     kafka: str | None = None,
     settings: Mapping[str, str] = {},
 ) -> Iterator[SparkEngine]:
-    """One application with its own nodes on the shared Master."""
+    """Run an application with its own nodes on the shared Master."""
     provider = LocalProvider(cluster, (kind, *more_kinds))
     began_at = time.time()
     clock = SystemClock(began_at)
@@ -91,7 +91,7 @@ def names(engine: SparkEngine) -> tuple[str, ...]:
 
 
 def plan(engine: SparkEngine, nodes: int | None = None, **parallelism: int) -> Plan:
-    """A change of the running configuration."""
+    """Return a plan that changes the running configuration."""
     now = engine.configuration
     count = now.nodes if nodes is None else nodes
     executors = count * engine.kinds[0].executors
@@ -100,14 +100,14 @@ def plan(engine: SparkEngine, nodes: int | None = None, **parallelism: int) -> P
 
 
 def observe_batches(engine: SparkEngine, batches: int, limit: float = 240.0) -> Observation:
-    """Close the window and observe the next one once it holds so many batches; with the events of both."""
+    """Close the window and observe the next one once it holds this many batches; with the events of both."""
     before = engine.observe().events
-    seen = observe_open_window(engine, batches, limit)
-    return replace(seen, events=(*before, *seen.events))
+    observed = observe_open_window(engine, batches, limit)
+    return replace(observed, events=(*before, *observed.events))
 
 
 def observe_open_window(engine: SparkEngine, batches: int, limit: float = 240.0) -> Observation:
-    """Observe the window that is open once it holds so many batches."""
+    """Observe the window that is open once it holds this many batches."""
 
     def enough() -> bool:
         return sum(map(len, _batches(engine))) >= batches
@@ -117,7 +117,7 @@ def observe_open_window(engine: SparkEngine, batches: int, limit: float = 240.0)
 
 
 def observe_span(engine: SparkEngine, seconds: float, limit: float = 240.0) -> Observation:
-    """Close the window and observe the next one once its batches began over so many seconds.
+    """Close the window and observe the next one once its batches began over this many seconds.
 
     A source may count whole seconds, and a busy machine runs few long batches: rates are as exact as the
     time between the first and the last trigger is long, however many batches there are.
@@ -125,14 +125,14 @@ def observe_span(engine: SparkEngine, seconds: float, limit: float = 240.0) -> O
     engine.observe()
 
     def enough() -> bool:
-        return all(one and one[-1].started - one[0].started >= seconds for one in _batches(engine))
+        return all(item and item[-1].started - item[0].started >= seconds for item in _batches(engine))
 
     _poll_until(engine, enough, f"batches over {seconds} s", limit)
     return engine.observe()
 
 
 def _batches(engine: SparkEngine) -> list[list[Batch]]:
-    """The batches with rows in the open window of each query."""
+    """Return the batches with rows in the open window of each query."""
     return [[batch for batch in q.batches if not batch.idle] for q in engine.monitor.queries.values()]
 
 
@@ -145,12 +145,12 @@ def _poll_until(engine: SparkEngine, holds: Callable[[], bool], what: str, limit
 
 
 def newest_batch(engine: SparkEngine) -> Batch:
-    """The last batch that had rows."""
+    """Return the last batch with rows."""
     return next(batch for batch in reversed(engine.monitor.recent) if not batch.idle)
 
 
 def check_totals(folder: Path) -> int:
-    """Every key's last written total is what the rows 0..n-1 add up to: none lost, none doubled."""
+    """Check that every key's last total is the sum of rows 0..n-1: no row lost or doubled; return n."""
     latest: dict[int, tuple[int, int, int]] = {}
     for file in sorted(folder.glob("*.json"), key=lambda path: int(path.stem)):
         for line in file.read_text().splitlines():

@@ -26,7 +26,7 @@ KIND = NodeKind(cores=1.0, slots=2, memory_mb=1024.0)
 
 
 @pytest.mark.no_jvm
-def test_no_java_and_an_old_java_are_one_line(
+def test_a_missing_and_an_old_java_are_one_line_errors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script, home = tmp_path / "app.py", tmp_path / "java"
@@ -41,18 +41,20 @@ def test_no_java_and_an_old_java_are_one_line(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_master_that_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_master_that_does_not_answer_is_a_one_line_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     script, folder = tmp_path / "app.py", tmp_path / "run"
     script.write_text("pass")
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         url = f"spark://127.0.0.1:{silent.getsockname()[1]}"
-        told = refused(capsys, "run", "--master", url, "--folder", str(folder), str(script))
-    assert f"no Spark Master answers at {url}" in told
+        output = refused(capsys, "run", "--master", url, "--folder", str(folder), str(script))
+    assert f"no Spark Master answers at {url}" in output
     assert not folder.exists()
 
 
-def test_a_port_that_is_taken_is_one_line(cluster: LocalCluster, tmp_path: Path) -> None:
+def test_a_port_in_use_is_a_one_line_error(cluster: LocalCluster, tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -60,10 +62,10 @@ def test_a_port_that_is_taken_is_one_line(cluster: LocalCluster, tmp_path: Path)
         with controller(
             tmp_path, "plain_wrong", "nothing", options=f"--master {cluster.url} {settings}"
         ) as run:
-            told = run.refused()
+            output = run.refused()
             assert run.left() == []
-    assert "Spark failed to start: java.net.BindException: " in told
-    assert "Address already in use" in told
+    assert "Spark does not start: java.net.BindException: " in output
+    assert "Address already in use" in output
 
 
 # -- runs that cannot begin -------------------------------------------------------------------------------
@@ -87,9 +89,9 @@ def test_a_checkpoint_of_another_topology_is_refused_and_left_alone(
     (checkpoint / "rheostat.json").write_text(json.dumps(owner))
     options = f"--master {foreign.url} --checkpoint {checkpoint}"
     with controller(tmp_path, "chain", "50", "microbatch", options=options) as run:
-        told = run.refused()
+        output = run.refused()
         assert run.left() == []
-    assert "belongs to 'totals' (microbatch; total), this is 'chain' (microbatch; no stateful" in told
+    assert "belongs to 'totals' (microbatch; total), this is 'chain' (microbatch; no stateful" in output
     assert [path.name for path in checkpoint.iterdir()] == ["rheostat.json"]
     assert json.loads((checkpoint / "rheostat.json").read_text()) == owner
 
@@ -148,7 +150,7 @@ def disk(folder: Path, megabytes: int) -> Iterator[Disk]:
         made.close()
 
 
-def test_full_disks_are_told_and_survived(foreign: LocalCluster, tmp_path: Path) -> None:
+def test_full_disks_are_reported_and_survived(foreign: LocalCluster, tmp_path: Path) -> None:
     arguments = ("50", "microbatch", "count", str(tmp_path / "totals"))
     with disk(tmp_path / "run", 32) as journals, disk(tmp_path / "state", 64) as checkpoints:
         options = f"--master {foreign.url} --nodes 1 --checkpoint {checkpoints.folder}/checkpoint"

@@ -1,4 +1,4 @@
-"""What a mode cannot run is said before anything starts; real plans, one local session, no cluster."""
+"""What a mode cannot run is refused before anything starts; real plans, one local session, no cluster."""
 
 import json
 import subprocess
@@ -14,17 +14,17 @@ from .support import APPS
 
 
 @pytest.fixture(scope="module")
-def said() -> dict[str, str]:
+def verdicts() -> dict[str, str]:
     command = [sys.executable, str(APPS / "plans.py")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    answers: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
-    return answers
+    results: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return results
 
 
 @pytest.mark.parametrize("step", ["filter", "aggregate", "explode", "small table"])
-def test_real_time_mode_takes_what_it_can_run(said: dict[str, str], step: str) -> None:
-    assert said[f"realtime live {step}"] == "ok"
+def test_real_time_mode_accepts_what_it_can_run(verdicts: dict[str, str], step: str) -> None:
+    assert verdicts[f"realtime live {step}"] == "ok"
 
 
 @pytest.mark.parametrize(
@@ -37,20 +37,22 @@ def test_real_time_mode_takes_what_it_can_run(said: dict[str, str], step: str) -
         ("microbatch rate batch", "the application reads no stream"),
     ],
 )
-def test_what_a_mode_cannot_run_is_refused_with_the_way_out(
-    said: dict[str, str], plan: str, reason: str
+def test_what_a_mode_cannot_run_is_refused_with_an_alternative(
+    verdicts: dict[str, str], plan: str, reason: str
 ) -> None:
-    assert said[plan].startswith(reason)
+    assert verdicts[plan].startswith(reason)
 
 
 @pytest.mark.parametrize("step", ["filter", "python", "join", "small table", "aggregate", "explode"])
-def test_micro_batches_run_all_of_it(said: dict[str, str], step: str) -> None:
-    assert said[f"microbatch rate {step}"] == "ok"
+def test_micro_batches_run_all_of_it(verdicts: dict[str, str], step: str) -> None:
+    assert verdicts[f"microbatch rate {step}"] == "ok"
 
 
-def test_the_state_of_an_aggregation_is_not_rewritten_in_real_time_mode(said: dict[str, str]) -> None:
-    assert said["rescale realtime"] == "Spark cannot rewrite the state of an aggregation in Real-Time Mode"
-    assert said["rescale microbatch"] == "ok"
+def test_the_state_of_an_aggregation_is_not_rewritten_in_real_time_mode(verdicts: dict[str, str]) -> None:
+    assert (
+        verdicts["rescale realtime"] == "Spark cannot rewrite the state of an aggregation in Real-Time Mode"
+    )
+    assert verdicts["rescale microbatch"] == "ok"
 
 
 @pytest.mark.no_jvm

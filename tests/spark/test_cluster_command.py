@@ -27,10 +27,10 @@ def test_a_spark_job_runs_on_the_cluster_and_ctrl_c_ends_it(tmp_path: Path) -> N
     job.write_text(JOB)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as cluster:
         assert cluster.stdout is not None
-        told = json.loads("".join(iter(cluster.stdout.readline, "}\n")) + "}")
-        assert told["nodes"] == [{"name": "n1", "slots": 2, "cores": 1.0}]
+        output = json.loads("".join(iter(cluster.stdout.readline, "}\n")) + "}")
+        assert output["nodes"] == [{"name": "n1", "slots": 2, "cores": 1.0}]
         done = subprocess.run(
-            [sys.executable, str(job), told["master"]],
+            [sys.executable, str(job), output["master"]],
             capture_output=True,
             text=True,
             timeout=180,
@@ -40,7 +40,7 @@ def test_a_spark_job_runs_on_the_cluster_and_ctrl_c_ends_it(tmp_path: Path) -> N
         cluster.send_signal(signal.SIGINT)
         assert cluster.wait(timeout=60) == 0
         assert cluster.stderr is not None
-        assert cluster.stderr.read().splitlines() == ["rheostat: interrupted: ending the cluster"]
+        assert cluster.stderr.read().splitlines() == ["rheostat: interrupted: stopping the cluster"]
 
 
 @pytest.mark.no_jvm

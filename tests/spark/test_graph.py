@@ -60,8 +60,8 @@ def by(folder: Path, name: str) -> set[int]:
     return {value for value, who in kept(folder) if who == name}
 
 
-def died(told: list[str]) -> bool:
-    return any("bad died" in text and "poison" in text for text in told)
+def died(output: list[str]) -> bool:
+    return any("bad died" in text and "poison" in text for text in output)
 
 
 def expected(shape: str) -> Counter[tuple[int, str]]:
@@ -127,13 +127,13 @@ def test_every_row_takes_every_path_once_while_it_is_rebalanced_stopped_and_resu
 def test_an_operator_that_fails_does_not_stop_the_others_also_where_kafka_asks_for_a_password(
     cluster: LocalCluster, guarded_broker: kafka_broker.Broker, tmp_path: Path
 ) -> None:
-    told: list[str] = []
+    events: list[str] = []
     with graph(cluster, guarded_broker, tmp_path, "broken", SASL) as engine:
         until = time.monotonic() + 240
-        while (good := by(tmp_path / "results", "good")) != set(range(ROWS)) or not died(told):
-            assert time.monotonic() < until, f"{len(good)} rows of the good one, and {told}"
+        while (good := by(tmp_path / "results", "good")) != set(range(ROWS)) or not died(events):
+            assert time.monotonic() < until, f"{len(good)} rows of the good one, and {events}"
             time.sleep(0.5)
-            told += [event.text for event in engine.observe().events]
+            events += [event.text for event in engine.observe().events]
     assert 100 not in by(tmp_path / "results", "bad")
 
 
@@ -146,8 +146,8 @@ def test_topology_10_hands_every_row_on_to_one_child(
         wait_for(engine, results, ROWS)
         eventually(lambda: all_told(engine, ("2", "3", "4")), "word of the last batches")
         rows = dict(engine.monitor.rows)
-    found = kept(results)
-    assert Counter(value for value, _ in found.elements()) == Counter(range(ROWS))
+    result = kept(results)
+    assert Counter(value for value, _ in result.elements()) == Counter(range(ROWS))
     assert sum(rows[name] for name in ("2", "3", "4")) == ROWS
     assert rows["1 to 2"] == rows["2:in"] == rows["2"]
-    assert {by for _, by in found} == {"5", "6", "7", "8", "9", "10"}
+    assert {by for _, by in result} == {"5", "6", "7", "8", "9", "10"}

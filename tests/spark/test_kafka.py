@@ -42,9 +42,9 @@ def wait_for(engine: SparkEngine, reader: TopicReader, count: int) -> None:
 def silent_window(engine: SparkEngine) -> Observation | None:
     """A window in which no row came and a trigger passed, if the next is one and none runs just now."""
     time.sleep(3)
-    seen = engine.observe()
-    measured = seen.application.backlog is not None and not seen.application.stale
-    return seen if seen.total_load == 0 and measured else None
+    observed = engine.observe()
+    measured = observed.application.backlog is not None and not observed.application.stale
+    return observed if observed.total_load == 0 and measured else None
 
 
 @pytest.mark.parametrize("mode", ["microbatch", "realtime"])
@@ -72,9 +72,9 @@ def test_every_row_goes_from_topic_to_topic_once_while_it_is_scaled(
             more = feed.result()
         wait_for(engine, reader, sent + more)
         assert engine.monitor.run_id == runs
-        seen = eventually(lambda: silent_window(engine), "a window in which nothing came")
-        assert (seen.application.lag_seconds, seen.application.backlog) == (0.0, 0.0)
-        assert evaluate(engine.topology, seen, Staged(), KIND).missing == ()  # so a policy may shrink it
+        observed = eventually(lambda: silent_window(engine), "a window in which nothing came")
+        assert (observed.application.lag_seconds, observed.application.backlog) == (0.0, 0.0)
+        assert evaluate(engine.topology, observed, Staged(), KIND).missing == ()  # so a policy may shrink it
     assert reader.rows == Counter([*range(sent), *range(more)])
     assert None not in [batch.backlog for batch in engine.monitor.recent]
     assert all(seconds >= 0 for _, seconds in reader.seconds)

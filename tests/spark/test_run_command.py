@@ -50,10 +50,10 @@ def test_a_driver_on_a_cluster_outlives_its_controller_and_the_next_one_takes_it
         run.wish({"parallelism": {"key": 2}, "nodes": 2})
         run.start("--resume", "--dry-run")
         run.wait_for_turn(lambda turn: turn.outcome.status is Status.DRY_RUN, before.number)
-        seen = run.wait_for_turns(2)
-        assert seen.outcome.configuration == before.outcome.configuration  # decided, recorded, not done
-        assert seen.observation.operators["key"].parallelism == 1
-        assert len(seen.observation.nodes) == 1
+        observed = run.wait_for_turns(2)
+        assert observed.outcome.configuration == before.outcome.configuration  # decided, recorded, not done
+        assert observed.observation.operators["key"].parallelism == 1
+        assert len(observed.observation.nodes) == 1
         assert "dry run: would change" in run.out
         assert "resumed" in {event.kind for event in run.events()}
         assert run.driver == driver
@@ -62,8 +62,8 @@ def test_a_driver_on_a_cluster_outlives_its_controller_and_the_next_one_takes_it
         os.kill(driver, signal.SIGKILL)  # the new controller starts another, from the checkpoint
         run.wait_for_event("driver", "restarting")
         run.wait_for(lambda: run.driver != driver)
-        seen = run.wait_for_turns(3)
-        assert seen.observation.operators["key"].parallelism == 1
+        observed = run.wait_for_turns(3)
+        assert observed.observation.operators["key"].parallelism == 1
         assert run.end(signal.SIGTERM) == 143
         assert run.left() == []
         assert run.is_at_a_boundary()
@@ -82,8 +82,8 @@ def test_of_two_queries_the_first_is_scaled_and_an_event_says_so(
 ) -> None:
     with application(cluster, tmp_path, "plain_two", str(tmp_path), parallelism={}) as engine:
         assert list(engine.topology.names) == ["1-scan", "2-project"]
-        told = [event.text for event in (*engine.observe().events, *observe_batches(engine, 2).events)]
-        assert any("2 queries: first is scaled" in text for text in told), told
+        texts = [event.text for event in (*engine.observe().events, *observe_batches(engine, 2).events)]
+        assert any("2 queries: first is scaled" in text for text in texts), texts
         outcome = engine.apply(plan(engine, **{"2-project": 5}))
         assert outcome.status is Status.APPLIED, outcome.reason
         assert observe_batches(engine, 2).operators["2-project"].parallelism == 5
@@ -93,7 +93,7 @@ def test_of_two_queries_the_first_is_scaled_and_an_event_says_so(
         assert driver.process is not None and driver.process.returncode == 0  # both queries ended in order
 
 
-def test_a_script_of_which_no_stage_can_change_gets_nodes_on_which_more_of_its_tasks_run(
+def test_a_script_without_a_changeable_stage_gets_nodes_that_run_more_of_its_tasks(
     cluster: LocalCluster, tmp_path: Path
 ) -> None:
     with application(cluster, tmp_path, "plain", str(tmp_path), "50", "0", parallelism={}) as engine:
@@ -113,22 +113,22 @@ def test_a_script_of_which_no_stage_can_change_gets_nodes_on_which_more_of_its_t
 
 
 @pytest.mark.parametrize(
-    ("which", "told"),
+    ("which", "output"),
     [
         ("nothing", "the script started no streaming query: it must call writeStream...start()"),
         ("column", "plain_wrong.py, line 9: AnalysisException: [UNRESOLVED_COLUMN"),
     ],
 )
 def test_a_script_with_a_mistake_is_one_line(
-    cluster: LocalCluster, tmp_path: Path, which: str, told: str
+    cluster: LocalCluster, tmp_path: Path, which: str, output: str
 ) -> None:
     with controller(tmp_path, "plain_wrong", which, options=f"--master {cluster.url}") as run:
-        assert told in run.refused()
+        assert output in run.refused()
         assert run.left() == []
         assert not (run.folder / "journal.sqlite").exists()  # so that the next attempt needs no other folder
 
 
-def test_a_script_that_is_no_python_is_refused_before_anything_starts(
+def test_a_script_that_is_not_python_is_refused_before_anything_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script = tmp_path / "app.py"
@@ -144,8 +144,8 @@ def test_a_script_that_is_no_python_is_refused_before_anything_starts(
 def test_there_must_be_a_run_to_resume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script = tmp_path / "app.py"
     script.write_text("pass")
-    told = refused(capsys, "run", "--resume", "--folder", str(tmp_path / "run"), str(script))
-    assert "holds no run to resume" in told
+    output = refused(capsys, "run", "--resume", "--folder", str(tmp_path / "run"), str(script))
+    assert "holds no run to resume" in output
     assert list(tmp_path.iterdir()) == [script]
 
 
@@ -163,6 +163,6 @@ def test_a_start_that_is_interrupted_leaves_nothing(
         }
         run.wait_for(begun[moment])
         assert run.end(number) == code
-        assert run.err.splitlines() == ["rheostat: interrupted: the run was ended in order"]
+        assert run.err.splitlines() == ["rheostat: interrupted: the run was stopped cleanly"]
         assert run.left() == []
         assert not (run.folder / "journal.sqlite").exists()

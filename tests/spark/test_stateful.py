@@ -26,9 +26,9 @@ def test_a_deduplication_in_real_time_mode_is_rescaled(cluster: LocalCluster, tm
         observe_batches(engine, 1)
         outcome = engine.apply(plan(engine, total=2))
         assert outcome.status is Status.APPLIED, outcome.reason
-        seen = observe_batches(engine, 1)
-        assert seen.operators["total"].parallelism == 2
-        assert seen.application.state_rows == KEYS
+        observed = observe_batches(engine, 1)
+        assert observed.operators["total"].parallelism == 2
+        assert observed.application.state_rows == KEYS
         assert engine.monitor.rows["total"] == KEYS  # no key came through twice
 
 
@@ -45,7 +45,7 @@ def test_state_spreads_over_nodes_before_it_spreads_over_the_executors_of_a_node
         change_nodes(engine, nodes=2)
         observe_batches(engine, 3)
         assert tasks_per_executor(engine) == [1, 1]
-        assert len({engine.monitor.nodes_of_executors()[one] for one in executors_with_state(engine)}) == 2
+        assert len({engine.monitor.nodes_of_executors()[item] for item in executors_with_state(engine)}) == 2
     assert check_totals(tmp_path / "totals") > 0
 
 

@@ -121,24 +121,22 @@ def run(script: str) -> str:
 
 
 def test_a_new_executor_runs_every_stage_before_its_first_task_and_the_counts_stay_exact() -> None:
-    told = json.loads(run(APP).splitlines()[-1])
-    log = told["second"]
+    output = json.loads(run(APP).splitlines()[-1])
+    log = output["second"]
     rehearsed = log.index("rehearsal round 0 lane 0")
     assert rehearsed < log.index("rehearsal took") < log.index("Got assigned task")
     stages = log[rehearsed:].splitlines()[0].partition("per stage:")[2].split()
     assert len(stages) == 3 + 4
     early = [line for line in log.splitlines() if "ended early" in line]
     assert [line for line in early if "rehearsed enough" not in line] == []  # on a slow machine
-    assert "rehearsal round" not in told["first"]  # there was no batch yet
-    (once, twice), (batches, others) = told["counted"], told["batches"]
+    assert "rehearsal round" not in output["first"]  # there was no batch yet
+    (once, twice), (batches, others) = output["counted"], output["batches"]
     assert once == [10 * batches] * 10  # ten rows of each key per batch
     assert 0 < sum(twice) <= 100 * others
 
 
 @pytest.mark.long
-def test_an_executor_that_is_late_leaves_the_rest_of_its_rehearsal_out(
-    cluster: LocalCluster, tmp_path: Path
-) -> None:
+def test_a_late_executor_skips_the_rest_of_its_rehearsal(cluster: LocalCluster, tmp_path: Path) -> None:
     start = {"in": 1, "key": 2, "total": 2}
     arguments = ("50", "microbatch", "count", str(tmp_path / "totals"))
     with application(
@@ -164,18 +162,19 @@ def test_an_executor_that_a_rehearsal_broke_is_replaced_by_a_cold_one_and_the_jo
         observe_batches(engine, 1)
         outcome = engine.apply(plan(engine, nodes=2))
         assert outcome.status is Status.APPLIED, outcome.reason
-        told = [event.text for event in engine.observe().events if event.kind == "executor"]
-    assert len(told) == 1
+        texts = [event.text for event in engine.observe().events if event.kind == "executor"]
+    assert len(texts) == 1
     assert (
-        "gave up its rehearsal and ended; the next ones start cold: java.lang.UnsatisfiedLinkError" in told[0]
+        "gave up its rehearsal and ended; the next ones start cold: java.lang.UnsatisfiedLinkError"
+        in texts[0]
     )
 
 
 @pytest.mark.long
 def test_an_executor_whose_rehearsal_fails_says_so_and_works() -> None:
-    told = run(SMALL)
-    assert "no rehearsal: java.lang.NumberFormatException" in told
-    assert "sum 499500" in told
+    output = run(SMALL)
+    assert "no rehearsal: java.lang.NumberFormatException" in output
+    assert "sum 499500" in output
 
 
 def test_the_plugin_is_built_once_and_joins_the_user_s_own(
@@ -191,13 +190,13 @@ def test_the_plugin_is_built_once_and_joins_the_user_s_own(
     assert jar.stat().st_mtime_ns == built
 
 
-def test_without_a_plugin_executors_start_cold_and_it_is_said_once(
+def test_without_a_plugin_executors_start_cold_and_one_event_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
-    said: list[str] = []
-    assert executor_settings(warn=said.append) == {}
-    assert len(said) == 1
-    assert "start cold" in said[0]
+    messages: list[str] = []
+    assert executor_settings(warn=messages.append) == {}
+    assert len(messages) == 1
+    assert "start cold" in messages[0]
     assert list((tmp_path / "rheostat").iterdir()) == []

@@ -1,4 +1,4 @@
-"""Reads what an application wrote to a topic: which rows, and how long each was under way."""
+"""Reads what an application wrote to a topic: which rows, and the latency of each."""
 
 import json
 import threading
@@ -8,7 +8,7 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME, Consumer
 
 
 class TopicReader:
-    """Follows a topic in a thread of its own, from its beginning."""
+    """Follows a topic in its own thread, from its beginning."""
 
     def __init__(self, servers: str, topic: str) -> None:
         self.rows: Counter[int] = Counter()

@@ -1,6 +1,6 @@
 """Where an application's rows come from: numbers 0, 1, 2, ... at a curve's rate, or from a Kafka topic.
 
-What a row says follows from its number, so that two runs see the same rows and a reference can be worked out.
+A row's content follows from its number, so that two runs see the same rows and tests can compute a reference.
 """
 
 import argparse
@@ -19,30 +19,30 @@ from rheostat.engines.spark.driver import runner
 from rheostat.engines.spark.driver.application import Application, Rows, Transform, Write
 from rheostat.model.errors import UserError
 
-MOST_PARTITIONS = 64
-MOST_WAIT = 1000.0
-MOST_CELLS = 60  # 864,000 atoms
+MAX_PARTITIONS = 64
+MAX_WAIT = 1000.0
+MAX_CELLS = 60  # 864,000 atoms
 ROW = "n bigint, sent bigint"  # of what `rheostat load run` sends
 
 
 @dataclass(frozen=True)
 class Input:
-    """What the command line of an application says."""
+    """The options of an application."""
 
     curve: str = "sine"
     seed: int = 0
     topic: str = ""  # of the broker of `rheostat run --kafka`; empty: the curve
     out: str = ""  # a folder for the results
     partitions: int = 1  # tasks that read the curve
-    wait: float = 0.0  # the operators of a modelled topology wait so many times their cost; 0: they compute
-    flood: int = 0  # rows in every batch, one batch after the other; 0: the curve
-    model: str = ""  # of ddos; empty: its own
-    cells: int = 20  # a side of comd's crystal, four atoms each
+    wait: float = 0.0  # operators of a modelled topology wait this many times their cost; 0: they compute
+    flood: int = 0  # rows per batch, without pause between batches; 0: follow the curve
+    model: str = ""  # of ddos; empty: the built-in model
+    cells: int = 20  # per side of comd's crystal, four atoms each
 
     def read(
         self, app: Application, name: str, made: Transform = lambda rows: rows, *, whole: bool = True
     ) -> Rows:
-        """Numbers, and what is made of them, as a source of an application; or of a part of the numbers."""
+        """Return a source of the application: the numbers, or a part of them, transformed by `made`."""
         tasks = 1 if is_real_time() else self.partitions  # of a topic: as many as it has partitions
         return app.source(
             name,
@@ -52,9 +52,9 @@ class Input:
         )
 
     def sink(self, mode: str = "update", folder: str = "results") -> Write:
-        """Results go to a folder of JSON per batch; else nowhere."""
+        """Return a sink: a folder of JSON per batch, or nothing."""
 
-        def save(batch: DataFrame, number: int) -> None:  # a batch that runs twice writes the same twice
+        def save(batch: DataFrame, number: int) -> None:  # a repeated batch overwrites its results
             batch.coalesce(1).write.mode("overwrite").json(f"{self.out}/{folder}/{number}")
 
         def write(rows: DataFrame) -> DataStreamWriter:
@@ -64,7 +64,7 @@ class Input:
         return write
 
     def numbers(self, spark: SparkSession) -> DataFrame:
-        """Rows `value` (the number) and `timestamp` (when it came)."""
+        """Return rows `value` (the number) and `timestamp` (its arrival)."""
         if self.topic:
             return from_topic(spark, servers(), self.topic)
         if is_real_time():
@@ -75,7 +75,7 @@ class Input:
 
     @property
     def arrived(self) -> Callable[[], float] | None:
-        """Rows that were offered so far, where Spark cannot tell."""
+        """Return a function that counts the offered rows, where Spark cannot."""
         if self.topic or self.flood:
             return None
         if is_real_time():
@@ -95,7 +95,7 @@ def is_real_time() -> bool:
 
 
 def servers() -> str:
-    """The broker of `rheostat run --kafka`."""
+    """Return the broker of `rheostat run --kafka`."""
     given = runner.current.spec.kafka if runner.current else None
     if not given:
         raise UserError("--topic needs a broker: add --kafka HOST:PORT to `rheostat run`")
@@ -103,7 +103,7 @@ def servers() -> str:
 
 
 def from_topic(spark: SparkSession, servers: str, topic: str) -> DataFrame:
-    """The rows that `rheostat load run --kafka TOPIC` sends."""
+    """Return the rows that `rheostat load run --kafka TOPIC` sends."""
     reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
     rows = reader.option("subscribe", topic).option("startingOffsets", "earliest").load()
     row = F.from_json(F.col("value").cast("string"), ROW)
@@ -114,7 +114,7 @@ def from_topic(spark: SparkSession, servers: str, topic: str) -> DataFrame:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """One line for the user of `rheostat run`, who does not see what a driver prints."""
+        """Raise a one-line error: the user of `rheostat run` does not see the driver's output."""
         raise UserError(message)
 
 
@@ -124,28 +124,39 @@ def read_input(about: str | None, arguments: Sequence[str] | None = None) -> Inp
     given = Input()
     parser.add_argument("curve", nargs="?", default=given.curve, help="rows/s: see `rheostat load list`")
     parser.add_argument("--seed", type=int, default=given.seed)
-    parser.add_argument("--partitions", type=int, default=1, help="tasks that read the curve, 1 to 64")
+    parser.add_argument(
+        "--partitions", type=int, default=1, help="number of tasks that read the curve, 1 to 64"
+    )
     parser.add_argument(
         "--wait",
         type=float,
         default=0.0,
         metavar="TIMES",
-        help="linear, star, ...: operators do not compute, they wait so many times their cost",
+        help="linear, star, ...: operators wait this many times their cost instead of computing",
     )
-    parser.add_argument("--flood", type=int, default=0, metavar="N", help="no curve: N rows in every batch")
-    parser.add_argument("--model", default="", metavar="FILE", help="ddos: what `learn` wrote; else its own")
-    parser.add_argument("--cells", type=int, default=given.cells, help="comd: a side; 20 are 32,000 atoms")
+    parser.add_argument(
+        "--flood", type=int, default=0, metavar="N", help="send N rows in every batch instead of a curve"
+    )
+    parser.add_argument(
+        "--model",
+        default="",
+        metavar="FILE",
+        help="ddos: a model written by `learn` (default: the built-in one)",
+    )
+    parser.add_argument(
+        "--cells", type=int, default=given.cells, help="comd: cells per side; 20 make 32,000 atoms"
+    )
     parser.add_argument("--topic", default="", help="read what `rheostat load run` sends there")
     parser.add_argument("--out", default="", metavar="FOLDER", help="keep the results, as JSON per batch")
     read = Input(**vars(parser.parse_args(arguments)))
-    if not 1 <= read.partitions <= MOST_PARTITIONS:
-        parser.error(f"--partitions must be from 1 to {MOST_PARTITIONS}, not {read.partitions}")
-    if not 0 <= read.wait <= MOST_WAIT:
-        parser.error(f"--wait must be from 0 to {MOST_WAIT:g}, not {read.wait:g}")
-    if not 1 <= read.cells <= MOST_CELLS:
-        parser.error(f"--cells must be from 1 to {MOST_CELLS}, not {read.cells}")
+    if not 1 <= read.partitions <= MAX_PARTITIONS:
+        parser.error(f"--partitions must be from 1 to {MAX_PARTITIONS}, not {read.partitions}")
+    if not 0 <= read.wait <= MAX_WAIT:
+        parser.error(f"--wait must be from 0 to {MAX_WAIT:g}, not {read.wait:g}")
+    if not 1 <= read.cells <= MAX_CELLS:
+        parser.error(f"--cells must be from 1 to {MAX_CELLS}, not {read.cells}")
     if read.flood < 0 or (read.flood and (read.topic or is_real_time())):
-        parser.error("--flood takes a number of rows, in micro-batches and without --topic")
+        parser.error("--flood needs a number of rows, works in micro-batches only and not with --topic")
     if read.out and is_real_time():
-        parser.error("--out needs micro-batches: leave it or --mode realtime out")
+        parser.error("--out works in micro-batches only: omit it or --mode realtime")
     return read

@@ -19,7 +19,7 @@ FEED_SECONDS = 0.05
 
 
 def totals(curve: str, seed: int, tick_seconds: float = TICK_SECONDS) -> list[int]:
-    """How many rows a curve has brought after 0, 1, 2, ... ticks."""
+    """Return the number of rows due after 0, 1, 2, ... ticks."""
     rates = sample(parse_curve(curve), tick_seconds, seed)
     return [0, *np.floor(np.cumsum(rates) * tick_seconds + 1e-9).astype(int).tolist()]
 
@@ -39,33 +39,33 @@ def stream(spark: SparkSession, curve: str, seed: int = 0, partitions: int = 1) 
         .load()
         .where(F.col("value") < len(counts) - 1)
     )
-    known = f"cast(split('{','.join(map(str, counts))}', ',') as array<bigint>)"
+    totals_array = f"cast(split('{','.join(map(str, counts))}', ',') as array<bigint>)"
     first, after = (
-        f"element_at({known}, cast(value + 1 as int))",
-        f"element_at({known}, cast(value + 2 as int))",
+        f"element_at({totals_array}, cast(value + 1 as int))",
+        f"element_at({totals_array}, cast(value + 2 as int))",
     )
     rows = f"case when {after} > {first} then sequence({first}, {after} - 1) else array() end"
     return ticks.select("timestamp", F.explode(F.expr(rows)).alias("value"))
 
 
 def arrivals(curve: str, seed: int, partitions: int, checkpoint: Path) -> Callable[[], float]:
-    """Rows that `stream` has brought so far to the rate source of a checkpoint; NaN before it began."""
+    """Return a function that counts the rows that `stream` has offered so far; NaN before it started."""
     tick = TICK_SECONDS / partitions
     counts, start = np.array(totals(curve, seed, tick), dtype=np.float64), list[float]()
     at = np.arange(len(counts)) * tick
 
     def arrived() -> float:
         if not start:
-            if (noted := rate_source.began(checkpoint)) is None:
+            if (began_at := rate_source.began(checkpoint)) is None:
                 return math.nan
-            start.append(noted)
+            start.append(began_at)
         return float(np.interp(time.time() - start[0], at, counts))
 
     return arrived
 
 
 def flood(spark: SparkSession, rows: int, partitions: int = 1) -> DataFrame:
-    """Rows `value` and `timestamp`, so many in every batch: what comes out per second is the capacity."""
+    """Return rows `value` and `timestamp`, a fixed number per batch: the output rate is the capacity."""
     reader = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", rows)
     return reader.option("numPartitions", partitions).load().select("value", "timestamp")
 
@@ -73,8 +73,8 @@ def flood(spark: SparkSession, rows: int, partitions: int = 1) -> DataFrame:
 class LiveStream:
     """Rows `value` at a curve's rate, for Real-Time Mode: fed by a thread into Spark's in-memory source.
 
-    The source is Spark's own for tests: one call to the driver per row and nothing is ever freed, so it is
-    good for a thousand rows a second and some minutes. A query that starts again reads the same one.
+    The source is Spark's own for tests: one call to the driver per row, and nothing is ever freed, so it is
+    good for a thousand rows a second and some minutes. A restarted query reads the same source.
     """
 
     def __init__(self, curve: str, seed: int = 0, partitions: int = 1) -> None:
@@ -93,16 +93,16 @@ class LiveStream:
         return DataFrame(self._source.toDF(), spark).select(F.col("value").cast("bigint").alias("value"))
 
     def arrived(self) -> float:
-        """Rows that were offered so far."""
+        """Return the rows offered so far."""
         return float(self.sent)
 
     def _feed(self) -> None:
-        """Give the rows to the source as their time comes."""
+        """Give the rows to the source when they are due."""
         counts, began = self._counts, time.monotonic()
         while True:
-            tick, part = divmod((time.monotonic() - began) / TICK_SECONDS, 1.0)
+            tick, fraction = divmod((time.monotonic() - began) / TICK_SECONDS, 1.0)
             first, after = (counts[min(int(tick) + more, len(counts) - 1)] for more in (0, 1))
-            due = first + int((after - first) * part)
+            due = first + int((after - first) * fraction)
             if due > self.sent:
                 rows = self._jvm.java.util.ArrayList()
                 for value in range(self.sent, due):

@@ -1,7 +1,7 @@
-"""An application made of a topology file: its operators, their costs, their streams. It does nothing else.
+"""An application built from a topology file: its operators, their costs, their streams.
 
 Rows are numbers. An operator spends the time that its file states, by hashing or, with --wait, by waiting,
-and hands its rows on in the shares of its streams; so what the compute model predicts can be tried on Spark.
+and hands its rows on in the shares of its streams; so the compute model's predictions can be tested on Spark.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -11,13 +11,13 @@ from rheostat.apps.inputs import Input
 from rheostat.engines.spark.driver.application import Application, Rows, Transform
 from rheostat.model.topology import Operator, Topology
 
-ROUND_SECONDS = 22e-9  # what one round of hashing costs a core, about
-LATE_SECONDS = 60e-6  # by which a thread that waits is woken too late
-SHARES = 10_000  # of rows, told apart by a hash of their number
+ROUND_SECONDS = 22e-9  # approximate cost of one round of hashing
+LATE_SECONDS = 60e-6  # by which a waiting thread wakes up late
+SHARES = 10_000  # of rows, distinguished by a hash of their number
 
 
 def modelled(topology: Topology, given: Input) -> Application:
-    """The topology as an application that is ready to run."""
+    """Return the topology as an application that is ready to run."""
     app = Application(topology.name, trigger_seconds=2)
     flows: dict[str, list[Rows]] = {name: [] for name in topology.names}
     for name in topology.order:
@@ -41,15 +41,15 @@ def modelled(topology: Topology, given: Input) -> Application:
 
 
 def _made(topology: Topology, operator: Operator, *, wait: float) -> Transform:
-    """Spend an operator's cost on every row, and give as many rows as its selectivity says."""
+    """Spend an operator's cost on every row, and emit rows by its selectivity."""
     selectivity = next((s.selectivity for s in topology.streams if s.upstream == operator.name), 1.0)
 
     def transform(rows: DataFrame) -> DataFrame:
         spent = rows.select("value", _spent(operator.cost_seconds, wait=wait).alias("hash"))
         if selectivity == 1.0:
             return spent
-        luck = F.pmod(F.xxhash64("value", F.lit(operator.name)), F.lit(SHARES)) / SHARES
-        copies = F.floor(F.lit(selectivity) + luck)
+        fraction = F.pmod(F.xxhash64("value", F.lit(operator.name)), F.lit(SHARES)) / SHARES
+        copies = F.floor(F.lit(selectivity) + fraction)
         return spent.select("value", "hash", F.explode(F.array_repeat("hash", copies.cast("int")))).drop(
             "col"
         )
@@ -58,7 +58,7 @@ def _made(topology: Topology, operator: Operator, *, wait: float) -> Transform:
 
 
 def _spent(seconds: float, *, wait: float) -> Column:
-    """A number that it takes so long to have: by hashing, or by waiting as for a remote service."""
+    """Return a number that takes this long to compute: by hashing, or by waiting as for a remote service."""
     if wait:
         nanoseconds = max(1, round((seconds * wait - LATE_SECONDS) * 1e9))
         park = f"reflect('java.util.concurrent.locks.LockSupport', 'parkNanos', {nanoseconds}L)"
@@ -68,13 +68,13 @@ def _spent(seconds: float, *, wait: float) -> Column:
 
 
 def _share_of(topology: Topology, name: str, made: Transform) -> Transform:
-    """Sources share the numbers as they share the load."""
+    """Give a source its share of the numbers: its share of the load."""
     sources = topology.sources
-    total = sum(topology.operator(one).load or 1.0 for one in sources)
+    total = sum(topology.operator(source).load or 1.0 for source in sources)
     low = 0.0
-    for one in sources:
-        high = low + (topology.operator(one).load or 1.0) / total
-        if one == name:
+    for source in sources:
+        high = low + (topology.operator(source).load or 1.0) / total
+        if source == name:
             break
         low = high
     return lambda rows: made(rows.where(_between("the sources", low, high)))
@@ -82,12 +82,12 @@ def _share_of(topology: Topology, name: str, made: Transform) -> Transform:
 
 def _hand_on(topology: Topology, name: str, rows: Rows, flows: dict[str, list[Rows]]) -> None:
     low = 0.0
-    for stream in (one for one in topology.streams if one.upstream == name):
-        some = rows if stream.share == 1.0 else rows.where(_between(name, low, low + stream.share))
-        flows[stream.downstream].append(some)
+    for stream in (stream for stream in topology.streams if stream.upstream == name):
+        selected = rows if stream.share == 1.0 else rows.where(_between(name, low, low + stream.share))
+        flows[stream.downstream].append(selected)
         low += stream.share
 
 
 def _between(what: str, low: float, high: float) -> str:
-    luck = f"pmod(xxhash64(value, '{what}'), {SHARES})"
-    return f"{luck} >= {low * SHARES:.0f} and {luck} < {high * SHARES:.0f}"
+    bucket = f"pmod(xxhash64(value, '{what}'), {SHARES})"
+    return f"{bucket} >= {low * SHARES:.0f} and {bucket} < {high * SHARES:.0f}"

@@ -22,10 +22,10 @@ def first_line(script: Path) -> str:
 
 
 def find_script(word: str) -> Path:
-    """Return a user's script, or the shipped one of that name."""
-    known = shipped_scripts()
-    if word in known and not Path(word).is_file():
-        return known[word]
+    """Return a user's script, or the built-in one of that name."""
+    scripts = shipped_scripts()
+    if word in scripts and not Path(word).is_file():
+        return scripts[word]
     if not word.endswith(".py") and not Path(word).exists():
-        raise UserError(f"there is no script and no application {word!r}{nearest(word, known)}")
+        raise UserError(f"there is no script and no application {word!r}{nearest(word, scripts)}")
     return Path(word)

@@ -1,11 +1,11 @@
-"""Sentences that look like a stream of short messages: few words are frequent, most are rare."""
+"""Sentences like those of short messages: few words are frequent, most are rare."""
 
 from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from rheostat.apps.luck import luck
+from rheostat.apps.draws import draw
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -37,16 +37,16 @@ SENTENCE = (STOP_WORDS, SUBJECTS, STOP_WORDS, FEELINGS, STOP_WORDS, SUBJECTS, ST
 
 
 def sentences(rows: DataFrame) -> DataFrame:
-    """Adds `text`, which follows from `value`."""
+    """Add a column `text`, which follows from `value`."""
     return rows.withColumn("text", F.concat_ws(" ", *(_drawn(kind, n) for n, kind in enumerate(SENTENCE))))
 
 
 def words_of(text: str) -> Column:
-    """The words of a column's text, in lower case."""
+    """Return the words of a column's text, in lower case."""
     return F.split(F.lower(text), "[^a-z]+")
 
 
 def _drawn(words: Sequence[str], number: int) -> Column:
-    """One of the words; the first are the most frequent."""
-    drawn = luck("value", number)
+    """Choose a word; the first ones are the most frequent."""
+    drawn = draw("value", number)
     return F.element_at(F.split(F.lit(" ".join(words)), " "), (drawn * drawn * len(words)).cast("int") + 1)

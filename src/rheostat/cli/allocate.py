@@ -1,4 +1,4 @@
-"""`rheostat allocate`: which components should get the units that became free."""
+"""`rheostat allocate`: which components should get additional units."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ def register(app: typer.Typer) -> None:
 
 
 def _allocate(
-    file: Annotated[Path, typer.Argument(help="What was measured of the topology, as JSON or YAML.")],
-    units: Annotated[int, typer.Option("--units", "-k", help="How many units may be given.")],
+    file: Annotated[Path, typer.Argument(help="JSON or YAML file with a topology and its measures.")],
+    units: Annotated[int, typer.Option("--units", "-k", help="Number of units to add.")],
     algorithm: Annotated[
         str, typer.Option("--algorithm", "-a", help="stela, predictive, combined, optimal, or all.")
     ] = "all",
     seconds: Annotated[
         float | None,
-        typer.Option("--seconds", help="How long optimal may search for a proof.", min=0.1, max=3600),
+        typer.Option("--seconds", help="Seconds that optimal may search for a proof.", min=0.1, max=3600),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Say which components should get units to raise throughput most.
+    """Find the components whose growth raises throughput most.
 
     Example: rheostat allocate examples/allocate/p4_diamond.json --units 4 --algorithm optimal --json
     """
     from rheostat.allocate import ALGORITHMS, allocate, read_topology, throughput
 
-    known = [*ALGORITHMS, "all"]
-    if algorithm not in known:
-        raise UserError(f"there is no algorithm {algorithm!r}{nearest(algorithm, known)}")
+    algorithms = [*ALGORITHMS, "all"]
+    if algorithm not in algorithms:
+        raise UserError(f"unknown algorithm {algorithm!r}{nearest(algorithm, algorithms)}")
     topology = read_topology(file)
     chosen = list(ALGORITHMS) if algorithm == "all" else [algorithm]
     answers = {name: allocate(topology, units, name, seconds) for name in chosen}
@@ -47,30 +47,30 @@ def _allocate(
         console.print_json(
             {
                 "throughput": throughput(topology),
-                "allocations": {name: _for_programs(answer) for name, answer in answers.items()},
+                "allocations": {name: _as_json(answer) for name, answer in answers.items()},
             }
         )
     else:
-        _show(topology, units, answers)
+        _print(topology, units, answers)
 
 
-def _for_programs(answer: Allocation) -> dict[str, Any]:
+def _as_json(answer: Allocation) -> dict[str, Any]:
     proven = {} if answer.gap is None else {"gap": answer.gap}
     return {"units": dict(answer.units), "throughput": answer.throughput, "gain": answer.gain, **proven}
 
 
-def _show(topology: MeasuredTopology, units: int, answers: dict[str, Allocation]) -> None:
+def _print(topology: MeasuredTopology, units: int, answers: dict[str, Allocation]) -> None:
     from rheostat.allocate import throughput
 
     now = throughput(topology)
     title = f"{topology.name}: {units} units; now {console.number(now, 'rows/s')}"
     table = console.table(title, "algorithm", "units to add", "throughput", "gain", "proven within", text=2)
     for name, answer in answers.items():
-        given = ", ".join(f"{component}:{added}" for component, added in answer.units.items())
+        units_added = ", ".join(f"{component}:{added}" for component, added in answer.units.items())
         proven = "" if answer.gap is None else "exact" if answer.gap == 0 else f"{100 * answer.gap:.2f} %"
         table.add_row(
             name,
-            given or "none",
+            units_added or "none",
             console.number(answer.throughput),
             f"+{console.number(answer.gain)}",
             proven,

@@ -1,4 +1,4 @@
-"""`rheostat apps`: the applications that come with Rheostat, which `rheostat run` takes by name."""
+"""`rheostat apps`: the built-in applications, which `rheostat run` accepts by name."""
 
 from typing import Annotated
 
@@ -13,18 +13,18 @@ def register(app: typer.Typer) -> None:
 
 
 def _apps(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """List the applications that come with Rheostat."""
+    """List the built-in applications."""
     from rheostat.apps.shipped import first_line, shipped_scripts
 
-    known = {name: first_line(script) for name, script in shipped_scripts().items()}
+    apps = {name: first_line(script) for name, script in shipped_scripts().items()}
     if as_json:
-        console.print_json(known)
+        console.print_json(apps)
         return
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, show_header=False)
-    for name, text in known.items():
+    for name, text in apps.items():
         table.add_row(name, text)
     console.out.print(table)

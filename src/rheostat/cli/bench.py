@@ -1,17 +1,19 @@
 """`rheostat bench`: P0's benchmark procedure, first of the platform, then of an application on it."""
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rheostat.cli import console, options
-from rheostat.model.errors import UserError
 
-MOST_CORES = 6  # with four partitions per slot these are all the tasks that the application's sink may have
+if TYPE_CHECKING:
+    from rheostat.bench.platform import Setup
+    from rheostat.control.turn import Turn
+    from rheostat.run.composition import Running
+    from rheostat.run.order import Order
 
 bench = typer.Typer(help="Measure what nodes can serve and what an application needs (P0).")
 
@@ -30,42 +32,32 @@ def _bench(context: typer.Context) -> None:
 @bench.command("platform", epilog="Example: rheostat bench platform --seconds 60")
 def _bench_platform(
     cores: Annotated[
-        float | None,
-        typer.Option("--cores", help=f"Of the node, at most {MOST_CORES}; else as many as this machine has."),
+        float | None, typer.Option("--cores", help="Cores of the node, at most 6 (default: this machine's).")
     ] = None,
-    seconds: Annotated[float, typer.Option("--seconds", help="Of load per arrangement.")] = 30.0,
+    seconds: Annotated[float, typer.Option("--seconds", help="Seconds of load per setup.")] = 30.0,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the file and the plot.")] = Path(
         "platform"
     ),
 ) -> None:
-    """Say what containers on a node are worth. Floods one node, arranged in several ways."""
+    """Measure which containers a node should have. Floods one node, divided in several ways."""
     from rheostat.bench import platform
     from rheostat.cli import bench_page, signals, values
     from rheostat.model.documents import write_document
     from rheostat.model.files import make_folder
 
-    own = float(min(MOST_CORES, os.cpu_count() or 1))
-    given = values.positive("--cores", own if cores is None else cores, least=0.05)
-    if given > MOST_CORES:
-        raise UserError(
-            f"--cores must be at most {MOST_CORES}: `{platform.APP}` does not keep more of them busy"
-        )
+    given = platform.check_cores(None if cores is None else values.positive("--cores", cores, least=0.05))
     values.positive("--seconds", seconds, least=10.0)
     make_folder(out)
-    asked = platform.questions(max(1, round(given)))
-    setups = list(dict.fromkeys(setup for question in asked for setup in question.setups))
-    capacity: dict[platform.Setup, float] = {}
-    with signals.interruptible() as ending, console.progress() as start:
-        for setup in setups:
-            capacity[setup] = platform.capacity_of(
-                setup, given, seconds, start(f"executors-slots-tasks {setup.text}")
-            )
-    if len(capacity) < len(setups):
+    questions = platform.questions(max(1, round(given)))
+    capacity: dict[Setup, float] = {}
+    with signals.interruptible() as ending, console.progress() as begin:
+        capacity = platform.measure(questions, given, seconds, begin)
+    if not capacity:
         raise typer.Exit(ending.code)
-    document = platform.conclude(asked, capacity, given)
+    document = platform.conclude(questions, capacity, given)
     write_document(out / "platform.yaml", document)
-    bench_page.show_platform(asked, capacity)
-    plot = bench_page.draw_platform(asked, capacity, out)
+    bench_page.show_platform(questions, capacity)
+    plot = bench_page.draw_platform(questions, capacity, out)
     console.out.print(f"\ncontainers: {document.containers}; best node: {document.node}")
     console.out.print(f"file: {out / 'platform.yaml'}, plot: {plot}", soft_wrap=True)
     console.out.print(f"try: rheostat bench app APP ... --platform {out / 'platform.yaml'}", soft_wrap=True)
@@ -77,97 +69,76 @@ def _bench_platform(
     "then: rheostat run linear --policy 'multilevel(map=linear.map.yaml)'",
 )
 def _bench_app(
-    app: Annotated[str, typer.Argument(metavar="APP", help="One of `rheostat apps`, or a script like them.")],
+    app: Annotated[
+        str, typer.Argument(metavar="APP", help="One of `rheostat apps`, or a script like those.")
+    ],
     first: Annotated[float, typer.Option("--from", help="Rows/s of the first level.")],
     last: Annotated[float, typer.Option("--to", help="Rows/s of the last level.")],
-    step: Annotated[float, typer.Option("--step", help="Rows/s from a level to the next.")],
-    hold: Annotated[float, typer.Option("--hold", help="Seconds that each level is held.")] = 60.0,
+    step: Annotated[float, typer.Option("--step", help="Rows/s between levels.")],
+    hold: Annotated[float, typer.Option("--hold", help="Seconds to hold each level.")] = 60.0,
     nodes: options.NodesOption = "1:4",
     node: options.NodeOption = "cores=0.4,slots=2,memory_mb=1024",
     mode: options.SparkModeOption = "microbatch",
     trigger: options.TriggerOption = None,
-    period: Annotated[float, typer.Option("--period", help="Seconds between looks.")] = 10.0,
+    period: Annotated[float, typer.Option("--period", help="Seconds between decisions.")] = 10.0,
     platform: Annotated[
-        Path | None, typer.Option("--platform", help="What `rheostat bench platform` wrote.")
+        Path | None, typer.Option("--platform", help="The file written by `rheostat bench platform`.")
     ] = None,
     partitions: Annotated[
-        int, typer.Option("--partitions", min=1, max=64, help="Tasks that read the load.")
+        int, typer.Option("--partitions", min=1, max=64, help="Number of tasks that read the load.")
     ] = 4,
     min_health: Annotated[
-        float, typer.Option("--min-health", min=0.01, max=1.0, help="Below, an operator is congested.")
+        float,
+        typer.Option("--min-health", min=0.01, max=1.0, help="Below this, an operator is congested."),
     ] = 0.9,
     kafka: options.KafkaOption = None,
     conf: options.ConfOption = None,
     conf_file: options.ConfFileOption = None,
     seed: options.SeedOption = 0,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The map; else APP.map.yaml.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File for the map (default: APP.map.yaml).")
+    ] = None,
 ) -> None:
-    """Say which load needs which configuration. Raises the load level by level and scales out what is
-    congested.
+    """Map each load to the configuration it needs. Raises the load level by level and scales out what
+    is congested.
 
-    A map that was begun is continued: give the same options again.
+    Give the same options again to continue a map that was interrupted.
     """
-    from rheostat.analyze.levels import load_containers
-    from rheostat.apps.shipped import find_script
-    from rheostat.bench import application_map
-    from rheostat.cli import bench_page, live_run, settings, signals, values
-    from rheostat.control.turn import Turn
-    from rheostat.model.secrets import without_secrets
-    from rheostat.policies.discovery import Discovery
-    from rheostat.run.composition import Running
-    from rheostat.run.order import Order, check_script, choose_trigger
+    from rheostat.bench.application_map import climb
+    from rheostat.bench.map_request import MapRequest, plan_map
+    from rheostat.cli import bench_page, settings, signals, values
 
-    given = settings.read(conf, conf_file)
-    trigger_seconds = choose_trigger(
-        mode, None if trigger is None else values.positive("--trigger", trigger), given
-    )
-    loads = application_map.levels(first, last, step)
-    every = values.positive("--period", period, least=0.5)
-    least_hold = (application_map.LOOKS + 1) * every  # none of them at a level's very end
-    held = values.positive("--hold", hold, least=least_hold)
-    if kafka is not None:
-        from rheostat.services.kafka_topics import must_answer
-
-        must_answer(kafka)
-    containers = load_containers(platform) if platform else "slot+node"
-    name, script = Path(app).stem, find_script(app)
-    check_script(script)
-    order = Order(
-        name=name,
-        script=script,
-        policy=Discovery(period_seconds=every, minHealth=min_health, nodes_only=containers == "node"),
-        policy_text="discovery",
-        folder=Path(),
-        arguments=("--partitions", str(partitions), "--seed", str(seed)),
+    request = MapRequest(
+        app=app,
+        first=first,
+        last=last,
+        step=step,
+        hold_seconds=hold,
+        period_seconds=values.positive("--period", period, least=0.5),
         mode=mode,
-        kinds=(values.node_kind(node),),
-        bounds=values.bounds(nodes),
-        trigger_seconds=trigger_seconds,
+        trigger_seconds=None if trigger is None else values.positive("--trigger", trigger),
+        node_text=node,
+        node=values.node_kind(node),
+        nodes=values.bounds(nodes),
+        partitions=partitions,
+        min_health=min_health,
+        platform=platform,
         kafka=kafka,
         seed=seed,
-        settings=given,
+        settings=settings.read(conf, conf_file),
     )
-    made = {
-        "node": node,
-        "mode": mode,
-        "trigger": f"{trigger_seconds:g}",
-        "partitions": str(partitions),
-        "containers": containers,
-        "health": f"{min_health:g}",
-        **without_secrets(given),
-    }
-    found = application_map.DiscoveredMap.open(out or Path(f"{name}.map.yaml"), name, made)
-    loads = [load for load in loads if load > found.offered * (1 + 1e-9)]
-
-    @contextmanager
-    def watch(order: Order, ends_after: float) -> Iterator[tuple[Running, Callable[[Turn], None]]]:
-        with live_run.show_run(order, ends_after) as live:
-            yield live.running, live.show
-
+    plan = plan_map(request, out)
     try:
         with signals.interruptible() as ending:
-            if loads:
-                application_map.climb(found, loads, held, order, watch, bench_page.show_level)
+            climb(plan, _watch, bench_page.show_level)
     finally:
-        bench_page.show_map(found)
+        bench_page.show_map(plan.discovered)
     raise typer.Exit(ending.code)
+
+
+@contextmanager
+def _watch(order: "Order", seconds: float) -> "Iterator[tuple[Running, Callable[[Turn], None]]]":
+    from rheostat.cli import live_run
+
+    with live_run.show_run(order, seconds) as live:
+        yield live.running, live.show

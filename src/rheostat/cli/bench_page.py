@@ -1,4 +1,4 @@
-"""How `rheostat bench` shows what it measured: the platform's questions, and an application's map."""
+"""The output of `rheostat bench`: answers about the platform, and an application's map."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,24 +16,24 @@ def show_level(load: float, level: LevelDocument) -> None:
     console.out.print(f"{load:,.0f} rows/s: {console.count(level.nodes, 'node')}, {counts}", soft_wrap=True)
 
 
-def show_map(found: DiscoveredMap) -> None:
-    """Print a map, and how to use it."""
-    if not found.levels:
-        console.out.print("no level was served, so there is no map")
+def show_map(discovered: DiscoveredMap) -> None:
+    """Print a map and how to use it."""
+    if not discovered.levels:
+        console.out.print("no level was served, so no map was written")
         return
-    names = list(found.levels[-1].parallelism)
-    table = console.table(found.application, "rows/s up to", "nodes", *names, text=0)
-    for level in found.levels:
+    names = list(discovered.levels[-1].parallelism)
+    table = console.table(discovered.application, "rows/s up to", "nodes", *names, text=0)
+    for level in discovered.levels:
         table.add_row(f"{level.load:,.0f}", str(level.nodes), *(str(level.parallelism[n]) for n in names))
     console.out.print(table)
-    console.out.print(f"\nmap: {found.path}", soft_wrap=True)
-    policy = f"multilevel(map={found.path})"
-    console.out.print(f"try: rheostat run {found.application} --policy '{policy}'", soft_wrap=True)
+    console.out.print(f"\nmap: {discovered.path}", soft_wrap=True)
+    policy = f"multilevel(map={discovered.path})"
+    console.out.print(f"try: rheostat run {discovered.application} --policy '{policy}'", soft_wrap=True)
 
 
-def show_platform(asked: Sequence[Question], capacity: dict[Setup, float]) -> None:
-    """Print a table and a finding per question."""
-    for question in asked:
+def show_platform(questions: Sequence[Question], capacity: dict[Setup, float]) -> None:
+    """Print a table and an answer per question."""
+    for question in questions:
         table = console.table(
             f"{question.container[0].upper()}{question.container[1:]}",
             "",
@@ -47,17 +47,17 @@ def show_platform(asked: Sequence[Question], capacity: dict[Setup, float]) -> No
         console.out.print(f"{question.answer(capacity)}\n", soft_wrap=True)
 
 
-def draw_platform(asked: Sequence[Question], capacity: dict[Setup, float], out: Path) -> Path:
-    """Draw a bar per arrangement."""
+def draw_platform(questions: Sequence[Question], capacity: dict[Setup, float], out: Path) -> Path:
+    """Draw a bar per setup."""
     plt = figures.pyplot()
-    figure, axes = plt.subplots(1, len(asked), figsize=(11, 3.6), sharey=True)
-    for axis, question in zip(axes, asked, strict=True):
+    figure, axes = plt.subplots(1, len(questions), figsize=(11, 3.6), sharey=True)
+    for axis, question in zip(axes, questions, strict=True):
         labels = [f"{question.number(setup)}\n({setup.text})" for setup in question.setups]
         axis.bar(labels, [capacity[setup] for setup in question.setups], color="tab:blue", width=0.6)
         axis.set_xlabel(question.container)
         axis.grid(axis="y", alpha=0.25)
     axes[0].set_ylabel("rows/s served")
-    figure.suptitle("What containers on one node are worth (executors-slots-tasks)", x=0.01, ha="left")
+    figure.suptitle("Capacity of one node by its containers (executors-slots-tasks)", x=0.01, ha="left")
     figure.tight_layout()
     try:
         with replacing(out / "platform.png") as fresh:

@@ -1,4 +1,4 @@
-"""Line charts of text: braille dots for the first series, a mark per column for the others."""
+"""Line charts in text: braille dots for the first series, a mark per column for the others."""
 
 import math
 from collections.abc import Sequence
@@ -38,21 +38,21 @@ def chart(series: Sequence[tuple[str, FloatArray]], x: FloatArray, width: int, h
 
 
 def span(seconds: float) -> str:
-    """Write a time the way people say it.
+    """Format a duration for people.
 
     >>> span(90), span(5400), span(86_400), span(0), span(-30)
     ('1m30s', '1h30m', '1d', '0', '-30s')
     """
-    left, parts = round(abs(seconds)), []
+    left, words = round(abs(seconds)), []
     for size, name in _UNITS:
         if left >= size:
-            parts.append(f"{left // size}{name}")
+            words.append(f"{left // size}{name}")
             left %= size
-    return ("-" if seconds < 0 and parts else "") + ("".join(parts[:2]) or "0")
+    return ("-" if seconds < 0 and words else "") + ("".join(words[:2]) or "0")
 
 
 def _extremes(values: FloatArray, x: FloatArray, columns: int) -> tuple[FloatArray, FloatArray]:
-    """The lowest and highest value in each column, so that no spike is lost; joined to the column before."""
+    """Return the extremes per column, so that no spike is lost, joined to the column before."""
     centres = x[0] + (np.arange(columns) + 0.5) * (x[-1] - x[0]) / columns
     low = np.interp(centres, x, values)
     high = low.copy()
@@ -75,7 +75,7 @@ def _braille(low: FloatArray, high: FloatArray, top: float, height: int) -> list
 
 
 def time_ticks(first: float, last: float, at_most: float) -> list[int]:
-    """Choose round moments for a time axis.
+    """Choose round times for a time axis.
 
     >>> time_ticks(0, 1800, 7)
     [0, 300, 600, 900, 1200, 1500, 1800]
@@ -108,7 +108,7 @@ def _nice(value: float) -> float:
 
 
 def _amount(value: float) -> str:
-    """Write a rate briefly.
+    """Format a rate briefly.
 
     >>> _amount(2000.0), _amount(2.5), _amount(25e6)
     ('2,000', '2.5', '25M')

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from rheostat.cli import console, options
-from rheostat.model.errors import UserError
 
 
 def register(app: typer.Typer) -> None:
@@ -21,7 +20,7 @@ def _compare(
     curve: options.CurveOption,
     policies: Annotated[
         str,
-        typer.Option("--policies", "-p", help="Names, or name(parameter=value,...), separated by commas."),
+        typer.Option("--policies", "-p", help="Comma-separated names, or name(parameter=value,...)."),
     ],
     mode: options.SimulatedModeOption = "pipelined",
     seed: options.SeedOption = 0,
@@ -34,33 +33,22 @@ def _compare(
     """Run policies on one simulated load and judge them side by side."""
     from rheostat.cli import measures_page
     from rheostat.cli.scenario_options import read_scenario
-    from rheostat.engines.simulator.comparison import Run, run_policy
+    from rheostat.engines.simulator.comparison import build_policies, compare
     from rheostat.engines.simulator.scenario import check_start
     from rheostat.model.files import make_folder
-    from rheostat.policies.registry import build, split_top
 
-    specs = [spec.strip() for spec in split_top(policies) if spec.strip()]
-    if not specs:
-        raise UserError("--policies names none; see `rheostat policies`")
-    if len(set(specs)) < len(specs):
-        raise UserError("--policies names one twice; give the second other parameters")
-    built = {spec: build(spec) for spec in specs}
-    scene = read_scenario(topology, curve, mode, seed, node, nodes, settings)
-    check_start(scene, built)
+    built = build_policies(policies)
+    scenario = read_scenario(topology, curve, mode, seed, node, nodes, settings)
+    check_start(scenario, built)
     make_folder(out)
-    oracle = scene.oracle()
-    runs: dict[str, Run] = {}
-    with console.progress() as start:
-        for spec, policy in built.items():
-            advance = start(spec)
-            runs[spec] = run_policy(scene, policy, oracle=oracle, progress=advance)
-            advance(1.0)
-    title = f"{scene.topology.name} under {curve} ({mode}, seed {seed})"
+    with console.progress() as begin:
+        runs = compare(scenario, built, begin)
+    title = f"{scenario.topology.name} under {curve} ({mode}, seed {seed})"
     paths = measures_page.draw(title, {name: run.series for name, run in runs.items()}, out, "comparison")
     if as_json:
         console.print_json(
             {
-                "topology": scene.topology.name,
+                "topology": scenario.topology.name,
                 "curve": curve,
                 "mode": mode,
                 "seed": seed,

@@ -1,4 +1,4 @@
-"""How every command talks: results on stdout, one-line errors on stderr, JSON without decoration."""
+"""Output of all commands: results on stdout, one-line errors on stderr, plain JSON."""
 
 import json
 import math
@@ -15,41 +15,41 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-# What a terminal obeys instead of showing it: control characters, and marks that reorder text.
-_OBEYED = dict.fromkeys(
+# Characters that a terminal executes instead of showing: control characters, and marks that reorder text.
+_UNSAFE = dict.fromkeys(
     [*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "?"
 ) | {ord(kept): kept for kept in "\n\t"}
 
 
 def harmless(text: str) -> str:
-    r"""A text that a terminal only shows.
+    r"""Return the text without characters that a terminal would execute.
 
     >>> harmless("red \x1b[31m\x9b31m\n")
     'red ?[31m?31m\n'
     """
-    return text.translate(_OBEYED)
+    return text.translate(_UNSAFE)
 
 
 class _Console(Console):
-    """Prints what it is given: a name with [brackets] is a name, not markup."""
+    """Prints text as it is: a name in [brackets] is a name, not markup."""
 
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False)
 
     def render_str(self, text: str, **how: Any) -> "Text":
-        """Replace what a terminal would obey before it is measured."""
+        """Replace unsafe characters before the width is measured."""
         return super().render_str(harmless(text), **how)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        """Everything that is shown passes here: a policy's words, names and titles among it."""
+        """Replace unsafe characters in everything that is shown, such as names and a policy's reasons."""
         for segment in super().render(renderable, options):
-            if segment.control:  # Rich's own, such as moving the cursor
+            if segment.control:  # from Rich itself, such as moving the cursor
                 yield segment
             else:
                 yield Segment(harmless(segment.text), segment.style)
 
     def on_broken_pipe(self) -> None:
-        raise BrokenPipeError  # main decides what that means, for every command alike
+        raise BrokenPipeError  # main handles this for every command
 
 
 out = _Console()
@@ -57,19 +57,19 @@ err = _Console(stderr=True)
 
 
 def fail(message: str) -> None:
-    """Print one line about a mistake, without what a terminal would obey."""
+    """Print an error as one line of safe characters."""
     line = " ".join(message.split())
     print("rheostat: " + "".join(c if c.isprintable() else "?" for c in line), file=sys.stderr)
 
 
 def print_json(value: Any) -> None:
-    """Print a result for programs: strict JSON, so a missing or infinite number is null."""
+    """Print a result as strict JSON: a missing or infinite number is null."""
     print(json.dumps(_finite(value), indent=2, sort_keys=False, allow_nan=False))
 
 
 @contextmanager
 def progress() -> Iterator[Callable[[str], Callable[[float], None]]]:
-    """Show a bar per job on stderr; a job is started by name and then told the part that is done."""
+    """Show progress bars on stderr; yields a function that starts a bar and returns how to advance it."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
@@ -77,13 +77,13 @@ def progress() -> Iterator[Callable[[str], Callable[[float], None]]]:
 
         def start(name: str) -> Callable[[float], None]:
             job = bars.add_task(name, total=1.0)
-            return lambda part: bars.update(job, completed=part)
+            return lambda fraction: bars.update(job, completed=fraction)
 
         yield start
 
 
 def table(title: str, *columns: str, text: int = 1) -> "Table":
-    """Make a table whose first `text` columns are words and whose others are numbers."""
+    """Create a table whose first `text` columns hold text and whose others hold numbers."""
     from rich.table import Table
 
     made = Table(
@@ -102,7 +102,7 @@ def table(title: str, *columns: str, text: int = 1) -> "Table":
 
 
 def count(number: int, thing: str) -> str:
-    """Write how many there are.
+    """Write a count with its noun.
 
     >>> count(1, "node"), count(2, "node")
     ('1 node', '2 nodes')
@@ -111,7 +111,7 @@ def count(number: int, thing: str) -> str:
 
 
 def number(value: float | None, unit: str = "", digits: int = 3) -> str:
-    """Write a number the way people read it.
+    """Format a number for people.
 
     >>> number(1234.5678), number(0.5), number(None), number(0.25, "%")
     ('1,235', '0.5', '-', '25 %')

@@ -19,25 +19,23 @@ def register(app: typer.Typer) -> None:
 def _demo(
     mode: options.SparkModeOption = "microbatch",
     policy: Annotated[
-        str, typer.Option("--policy", "-p", help="Who decides; see `rheostat policies`.")
+        str, typer.Option("--policy", "-p", help="The policy that decides; see `rheostat policies`.")
     ] = POLICY,
-    duration: Annotated[float, typer.Option("--duration", help="Seconds of load, 30 to 3600.")] = 150.0,
+    duration: Annotated[float, typer.Option("--duration", help="Seconds of load, from 30 to 3600.")] = 150.0,
     seed: options.SeedOption = 1,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for journal and plot.")] = Path("demo"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the journal and the plot.")] = Path(
+        "demo"
+    ),
 ) -> None:
-    """Show Rheostat at work. Starts a small Spark cluster, raises the load sixfold, lets it fall again."""
+    """See Rheostat at work. Starts a small Spark cluster, raises the load sixfold and lowers it again."""
     from rheostat.cli import demo_page, live_run, signals
     from rheostat.control.turn import Turn
-    from rheostat.engines.spark.modes import check_mode
-    from rheostat.run.demo import demo_order, remove_earlier_demo
+    from rheostat.run.demo import prepare_demo
     from rheostat.run.samples import Sample
 
     if not 30 <= duration <= 3600:
         raise UserError(f"--duration must be from 30 to 3600 seconds, not {duration:g}")
-    check_mode(mode, None)
-    order = demo_order(mode, policy, duration, seed, out)
-    if out.exists():
-        remove_earlier_demo(out)
+    order = prepare_demo(mode, policy, duration, seed, out)
     turns, samples = list[Turn](), list[Sample]()
     with signals.interruptible() as ending, live_run.show_run(order, duration) as live:
         samples = live.sampler.samples

@@ -1,4 +1,4 @@
-"""How `rheostat demo` shows what its run took."""
+"""The output of `rheostat demo`."""
 
 from rheostat.cli import console, measures_page
 from rheostat.control.turn import Turn
@@ -9,13 +9,13 @@ from rheostat.run.samples import Sample, series
 
 
 def show(order: Order, samples: list[Sample], turns: list[Turn]) -> None:
-    """Print what the run took, and draw it."""
+    """Print and draw the summary of a run."""
     if len(samples) < 2:
         console.out.print("nothing was measured yet")
         return
     run = series(samples)
     summary = summarise(run, turns)
-    table = console.table("What it took", "", "", text=2)
+    table = console.table("Summary", "", "", text=2)
     table.show_header = False
     table.add_row("rows", f"{summary.rows:,.0f} in {summary.seconds:.0f} s")
     table.add_row(

@@ -1,4 +1,4 @@
-"""Matplotlib, which we only ever use to draw into files."""
+"""Matplotlib, which is only used to draw into files."""
 
 import os
 from types import ModuleType
@@ -8,7 +8,7 @@ BACKEND = "MPLBACKEND"
 
 
 def matplotlib() -> ModuleType:
-    """The library, whatever MPLBACKEND says: a user's choice is for windows, and a wrong one is an error."""
+    """Return the library. MPLBACKEND is ignored: it is meant for windows, and a wrong value is an error."""
     given = os.environ.pop(BACKEND, None)
     try:
         import matplotlib as mpl
@@ -20,7 +20,7 @@ def matplotlib() -> ModuleType:
 
 
 def pyplot() -> Any:
-    """Its functions for figures."""
+    """Return the functions that make figures."""
     matplotlib()
     from matplotlib import pyplot as plt
 

@@ -7,12 +7,11 @@ import typer
 
 from rheostat.cli import console, options
 from rheostat.cli.options import SERVERS
-from rheostat.model.errors import UserError
 
-commands = typer.Typer(help="A Kafka broker on this machine, and what it holds.")
+commands = typer.Typer(help="Run a Kafka broker on this machine and list its topics.")
 
-Folder = Annotated[Path, typer.Option(help="Where the broker keeps its data and its log.")]
-Json = Annotated[bool, typer.Option("--json", help="For programs.")]
+Folder = Annotated[Path, typer.Option(help="Folder of the broker's data and log.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 FOLDER = Path(".rheostat/kafka")
 
 
@@ -30,40 +29,35 @@ def _kafka(context: typer.Context) -> None:
 @commands.command(epilog="Example: rheostat kafka up --port 19092")
 def up(
     folder: Folder = FOLDER,
-    port: Annotated[int, typer.Option(min=1024, max=65535, help="The port on loopback.")] = 9092,
+    port: Annotated[int, typer.Option(min=1024, max=65535, help="Port on the loopback interface.")] = 9092,
 ) -> None:
     """Start a broker in the background. It runs until `rheostat kafka down`."""
     from rheostat.services import kafka_broker
 
-    found = kafka_broker.attach(folder)
-    if found is not None and found.servers != f"{kafka_broker.LOOPBACK}:{port}":
-        raise UserError(
-            f"a broker runs on {folder} at {found.servers}; end it first, or give another --folder"
-        )
-    broker = found or kafka_broker.start(folder, port, say=_say)
+    broker, is_new = kafka_broker.ensure_running(folder, port, say=_say)
     print(broker.servers)
-    print(f"{'runs already' if found else 'runs'}; its log is {folder / kafka_broker.LOG}")
+    print(f"{'started' if is_new else 'runs already'}; its log is {folder / kafka_broker.LOG}")
     print(
         f"try: rheostat load run sine --kafka events{_servers(broker.servers)}; "
-        f"rheostat kafka down{_folder(folder)} ends it"
+        f"rheostat kafka down{_folder(folder)} stops it"
     )
 
 
 @commands.command(epilog="Example: rheostat kafka down --delete")
 def down(
     folder: Folder = FOLDER,
-    delete: Annotated[bool, typer.Option("--delete", help="Delete its topics and its log, too.")] = False,
+    delete: Annotated[bool, typer.Option("--delete", help="Also delete its topics and its log.")] = False,
 ) -> None:
-    """End the broker."""
+    """Stop the broker."""
     from rheostat.services import kafka_broker
 
-    found = kafka_broker.attach(folder)
-    if found is not None:
-        found.stop()
-    print(f"no broker runs on {folder}" if found is None else f"{found.servers} ended")
+    broker = kafka_broker.attach(folder)
+    if broker is not None:
+        broker.stop()
+    print(f"no broker runs in {folder}" if broker is None else f"{broker.servers} stopped")
     if delete and folder.exists():
         kafka_broker.delete_data(folder)
-        print(f"deleted what it held in {folder}")
+        print(f"deleted its data in {folder}")
 
 
 @commands.command(epilog="Example: rheostat kafka status --json")
@@ -73,12 +67,12 @@ def status(folder: Folder = FOLDER, as_json: Json = False) -> None:
 
     broker = kafka_broker.attach(folder)
     if as_json:
-        known = {"servers": broker.servers, "pid": broker.pid} if broker else {}
-        console.print_json({"running": broker is not None, "folder": str(folder), **known})
+        details = {"servers": broker.servers, "pid": broker.pid} if broker else {}
+        console.print_json({"running": broker is not None, "folder": str(folder), **details})
     elif broker is None:
-        print(f"no broker runs on {folder}; `rheostat kafka up{_folder(folder)}` starts one")
+        print(f"no broker runs in {folder}; `rheostat kafka up{_folder(folder)}` starts one")
     else:
-        print(f"{broker.servers} runs as process {broker.pid} on {folder}")
+        print(f"{broker.servers} runs as process {broker.pid} in {folder}")
     if broker is None:
         raise typer.Exit(1)
 
@@ -89,36 +83,36 @@ def topics(servers: options.ServersOption = SERVERS, as_json: Json = False) -> N
     from rheostat.services import kafka_broker, kafka_topics
 
     kafka_broker.must_answer(servers)
-    found = [
+    rows = [
         {"topic": name, "partitions": partitions, "rows": kafka_topics.row_count(servers, name)}
         for name, partitions in kafka_broker.topics(servers).items()
     ]
     if as_json:
-        console.print_json(found)
+        console.print_json(rows)
         return
-    if not found:
+    if not rows:
         print(f"{servers} has no topics")
         return
     table = console.table("", "topic", "partitions", "rows")
-    for topic in found:
+    for topic in rows:
         table.add_row(str(topic["topic"]), f"{topic['partitions']:,}", f"{topic['rows']:,}")
     console.out.print(table)
 
 
 @commands.command(epilog="Example: rheostat kafka clean .rheostat/diamond")
 def clean(
-    run: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of a run that has ended.")],
+    run: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of a run that has ended.")],
 ) -> None:
-    """Delete the topics that linked the queries of a run."""
+    """Delete the topics between the queries of a run."""
     from rheostat.run.folder import delete_query_topics
 
-    found = delete_query_topics(run)
-    print(f"deleted {console.count(found, 'topic')}; its checkpoint counts their rows: begin a new one")
+    count = delete_query_topics(run)
+    print(f"deleted {console.count(count, 'topic')}; start the next run with a new checkpoint")
 
 
 @commands.command(epilog="Example: rheostat kafka fetch")
 def fetch() -> None:
-    """Fetch broker and connector from Maven Central, if missing."""
+    """Download broker and connector from Maven Central, if missing."""
     from rheostat.services import kafka_broker, maven
 
     for bundle in (kafka_broker.BROKER, kafka_broker.CONNECTOR):

@@ -1,4 +1,4 @@
-"""A run as a command shows it: live in a terminal, else a line per change."""
+"""Shows a run: live in a terminal, otherwise a line per change."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ from rheostat.run.samples import Sampler
 
 @dataclass(frozen=True)
 class LiveRun:
-    """A run, its samples, and what shows its turns."""
+    """A run, its samples, and the function that shows a turn."""
 
     running: Running
     sampler: Sampler

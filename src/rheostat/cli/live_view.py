@@ -42,7 +42,7 @@ class View:
         self._usage = self._meter.read(now)
 
     def add(self, turn: Turn) -> None:
-        """Show a turn's decision, if it made one."""
+        """Show a turn's decision, if there is any."""
         self._last = turn
         if turn.plan.changes or turn.plan.alert:
             self._decisions.append(turn)
@@ -70,7 +70,7 @@ class View:
         return grid
 
     def _line(self, values: list[float], width: int = 44) -> str:
-        """Draw the whole run so far as a row of bars."""
+        """Draw the run so far as a row of bars."""
         if not values:
             return ""
         size = max(1, -(-len(values) // width))
@@ -81,11 +81,11 @@ class View:
     def _operators(self) -> RenderableType:
         table = console.table("", "operator", "instances", "rows/s", "CPU", "used", "skew")
         table.title = None
-        seen = self._last.observation if self._last else None
-        judged = self._last.evaluation.operators if self._last else {}
+        observation = self._last.observation if self._last else None
+        evaluations = self._last.evaluation.operators if self._last else {}
         for name, count in self.engine.configuration.parallelism.items():
-            measured = seen.operators.get(name) if seen else None
-            seconds = seen.seconds if seen else 0.0
+            measured = observation.operators.get(name) if observation else None
+            seconds = observation.seconds if observation else 0.0
             rows = (
                 measured.processed / seconds
                 if measured and measured.processed is not None and seconds
@@ -96,7 +96,7 @@ class View:
                 if measured and measured.cpu_seconds is not None and seconds
                 else None
             )
-            used = judged[name].utilisation if name in judged else None
+            used = evaluations[name].utilisation if name in evaluations else None
             skew = measured.skew if measured else None
             table.add_row(
                 name,

@@ -1,4 +1,4 @@
-"""`rheostat load`: see, list and write load curves, and send them to Kafka."""
+"""`rheostat load`: plot, list and write load curves, and send them to Kafka."""
 
 import shutil
 from pathlib import Path
@@ -12,15 +12,13 @@ from rheostat.model.errors import UserError
 if TYPE_CHECKING:
     from rheostat.workloads.catalogue import Key
 
-MAX_SCALE = 100_000
-
 load = typer.Typer(help="Load curves: rows/s offered at the sources over time.")
 
 Spec = Annotated[
     str,
-    typer.Argument(metavar="CURVE", help="name[:key=value]*, see `rheostat load list`.", show_default=False),
+    typer.Argument(metavar="CURVE", help="name[:key=value]*; see `rheostat load list`.", show_default=False),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of the noise, as in `simulate`.")]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed of the noise, as in `simulate`.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -38,10 +36,14 @@ def _load(context: typer.Context) -> None:
 def show(
     curve: Spec,
     *,
-    out: Annotated[Path | None, typer.Option(help="Also draw it to FILE.png or FILE.svg.")] = None,
-    width: Annotated[int | None, typer.Option(min=40, max=400, help="Columns; the terminal's.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Also draw the curve to FILE.png or FILE.svg.")] = None,
+    width: Annotated[
+        int | None, typer.Option(min=40, max=400, help="Columns of the plot (default: the terminal's width).")
+    ] = None,
     height: Annotated[int, typer.Option(min=5, max=100, help="Rows of the plot.")] = 14,
-    as_json: Annotated[bool, typer.Option("--json", help="Times, rates and a summary for programs.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print times, rates and a summary as JSON.")
+    ] = False,
     seed: Seed = 0,
 ) -> None:
     """Plot a load curve."""
@@ -50,7 +52,7 @@ def show(
     from rheostat.workloads import parse_curve
 
     if out is not None and out.suffix.lower() not in {".png", ".svg"}:
-        raise UserError(f"{out}: can only draw .png and .svg; name the file so")
+        raise UserError(f"{out}: can only draw .png and .svg; choose one of these names")
     parsed = parse_curve(curve)
     times, rates = load_chart.sampled(parsed, seed)
     summary = load_chart.summary(parsed, rates)
@@ -72,7 +74,7 @@ def show(
 
 @load.command("list", epilog="Example: rheostat load list --json")
 def list_curves(
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """List the curves, their parameters, defaults and papers."""
     from rheostat.workloads.catalogue import FAMILIES
@@ -86,14 +88,14 @@ def list_curves(
         print(f"{name:<12} {family.summary}{paper}")
         print(" " * 13 + "  ".join(_default(key) for key in own))
     print("\nEvery curve  " + "  ".join(_default(key) for key in FAMILIES["constant"].common()))
-    print(" " * 13 + "times are written 600, 90s, 10m, 2h or 1d")
+    print(" " * 13 + "write times as 600, 90s, 10m, 2h or 1d")
     print(" " * 13 + "compress=60 plays an hour in a minute; noise=poisson or negbin")
 
 
 @load.command(epilog="Example: rheostat load write bursty:seed=7 --out bursty.csv --step 5")
 def write(
     curve: Spec,
-    out: Annotated[Path, typer.Option(help="The CSV file; load it with trace:FILE.csv.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The CSV file; use it as trace:FILE.csv.", show_default=False)],
     step: Annotated[float, typer.Option(help="Seconds between rows.")] = 1.0,
     seed: Seed = 0,
 ) -> None:
@@ -109,38 +111,31 @@ def write(
 def run(
     curve: Spec,
     *,
-    topic: Annotated[str, typer.Option("--kafka", metavar="TOPIC", help="The topic.", show_default=False)],
+    topic: Annotated[
+        str, typer.Option("--kafka", metavar="TOPIC", help="Topic to send to.", show_default=False)
+    ],
     servers: options.ServersOption = options.SERVERS,
-    keys: Annotated[int, typer.Option(min=1, max=10_000_000, help="How many keys the rows have.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the noise and of the rows' keys.")] = 0,
+    keys: Annotated[int, typer.Option(min=1, max=10_000_000, help="Number of different keys.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the noise and the keys.")] = 0,
     partitions: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="Of the topic, if it is new.", show_default="4")
+        int | None, typer.Option(min=1, max=1000, help="Partitions of a new topic.", show_default="4")
     ] = None,
-    seconds: Annotated[float | None, typer.Option(help="End after so long; else with the curve.")] = None,
-    time_scale: Annotated[float, typer.Option(help="Play the curve so many times as fast.")] = 1.0,
-    size: Annotated[int | None, typer.Option(max=900_000, help="Pad the rows to so many bytes.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="What was sent, for programs.")] = False,
+    seconds: Annotated[
+        float | None, typer.Option(help="Stop after this many seconds (default: at the curve's end).")
+    ] = None,
+    time_scale: Annotated[float, typer.Option(help="Play the curve this many times faster.")] = 1.0,
+    size: Annotated[int | None, typer.Option(max=900_000, help="Pad each row to this many bytes.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was sent as JSON.")] = False,
 ) -> None:
-    """Send keyed rows to a Kafka topic at a curve's rate; Ctrl-C ends it."""
-    from rheostat.cli import load_send
-    from rheostat.services import kafka_broker
-    from rheostat.services.kafka_producer import LEAST_SIZE, Rows, Schedule, Sender
+    """Send keyed rows to a Kafka topic at a curve's rate. Ctrl-C stops it."""
+    from rheostat.cli import load_page, signals
+    from rheostat.services.kafka_producer import Shipment, send_curve
     from rheostat.workloads import parse_curve
 
-    if size is not None and size < LEAST_SIZE:
-        raise UserError(f"--size must be at least {LEAST_SIZE}, the bytes of the numbers in a row")
-    if not 0 < time_scale <= MAX_SCALE:
-        raise UserError(f"--time-scale must be greater than 0 and at most {MAX_SCALE:,}")
-    if seconds is not None and not 0 < seconds < float("inf"):
-        raise UserError("--seconds must be greater than 0")
-    schedule = Schedule(parse_curve(curve), seed, time_scale)
-    kafka_broker.must_answer(servers)
-    if partitions is not None or topic not in kafka_broker.topics(servers):
-        kafka_broker.create_topic(servers, topic, partitions or 4)
-    sender = Sender(servers, topic, schedule, Rows(keys, seed, size))
-    with load_send.until_interrupted() as stopped, console.progress() as start:
-        sent = sender.run(seconds, stopped, start(f"{topic} at {servers}"))
-    load_send.report(sent, topic, as_json)
+    shipment = Shipment(parse_curve(curve), seed, time_scale, keys, size, seconds)
+    with signals.stop_requested() as stopped, console.progress() as begin:
+        sent = send_curve(servers, topic, partitions, shipment, stopped, begin(f"{topic} at {servers}"))
+    load_page.report(sent, topic, as_json)
     if sent.failed:
         raise typer.Exit(1)
 

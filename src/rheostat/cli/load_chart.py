@@ -1,4 +1,4 @@
-"""A load curve as points and as a picture."""
+"""A load curve as points and as a figure."""
 
 import sys
 from pathlib import Path
@@ -16,7 +16,7 @@ MAX_POINTS = 1000
 
 
 def sampled(curve: Curve, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Sample every second, less often for months, more often for a few seconds; up to the very end."""
+    """Sample a curve once a second; very long curves less often, very short ones more often."""
     length = curve.duration_seconds
     step = max(1.0, length / MAX_SAMPLES) if length >= 60 else length / 240
     rates = sample(curve, step, seed)
@@ -26,7 +26,7 @@ def sampled(curve: Curve, seed: int) -> tuple[FloatArray, FloatArray]:
 
 
 def summary(curve: Curve, rates: FloatArray) -> dict[str, float]:
-    """Its least, mean and highest rate, and its length."""
+    """Return the minimum, mean and peak rate, and the duration."""
     return {
         "min": float(rates.min()),
         "mean": float(rates[:-1].mean()),
@@ -36,13 +36,13 @@ def summary(curve: Curve, rates: FloatArray) -> dict[str, float]:
 
 
 def say(text: str) -> None:
-    """Print what an old terminal may not be able to show; it gets question marks instead of a traceback."""
+    """Print text; an old terminal gets question marks for what it cannot show."""
     encoding = sys.stdout.encoding or "utf-8"
     print(text.encode(encoding, "replace").decode(encoding))
 
 
 def thinned(times: FloatArray, rates: FloatArray) -> dict[str, Any]:
-    """Not too many points for programs."""
+    """Return at most MAX_POINTS points."""
     kept = np.unique(np.linspace(0, times.size - 1, min(times.size, MAX_POINTS)).round().astype(np.int64))
     return {"times": times[kept].tolist(), "rates": rates[kept].tolist()}
 

@@ -1,4 +1,4 @@
-"""The `rheostat` command: its parts, and the one place where errors become exit codes."""
+"""The `rheostat` command: its subcommands, and the one place where errors become exit codes."""
 
 import io
 import os
@@ -13,7 +13,7 @@ from rheostat import __version__
 from rheostat.cli import console
 from rheostat.model.errors import RheostatError, UserError
 
-COMMANDS = (  # each is a module of that name
+COMMANDS = (  # each is a module in this package
     "topology",
     "allocate",
     "policies",
@@ -47,9 +47,9 @@ def application() -> typer.Typer:
     """The command line. No command imports anything slow before it runs, so --help is quick."""
     app = typer.Typer(
         name="rheostat",
-        help="Keeps Apache Spark streaming applications exactly as large as their load needs.",
+        help="Keeps Apache Spark streaming applications just large enough for their load.",
         add_completion=False,
-        rich_markup_mode=None,  # plain help: the one in boxes takes longer than all else (decision 0025)
+        rich_markup_mode=None,  # plain help, as boxes take longer than everything else (decision 0025)
         pretty_exceptions_enable=False,
     )
     app.callback(
@@ -64,7 +64,7 @@ def application() -> typer.Typer:
 
 def run(arguments: list[str] | None = None) -> None:
     """Run the command line: a user's mistake is one line on stderr and exit code 2, never a traceback."""
-    if sys.stdout is None:  # what is opened next would get its number, and the output
+    if sys.stdout is None:  # else the next opened file would get its number, and the output
         console.fail("cannot write the output: standard output is closed")
         sys.exit(1)
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -79,7 +79,7 @@ def run(arguments: list[str] | None = None) -> None:
     except (typer.Abort, KeyboardInterrupt):
         console.fail("interrupted")
         sys.exit(130)
-    except (BrokenPipeError, SystemExit):  # `head` has seen enough; where typer notices first, it exits
+    except (BrokenPipeError, SystemExit):  # `head` reads no further; typer exits if it notices first
         _drop_output()
         sys.exit(0)
     except OSError as error:  # a full disk, mostly
@@ -97,6 +97,6 @@ def run(arguments: list[str] | None = None) -> None:
 
 
 def _drop_output() -> None:
-    """Send what is still in the buffer nowhere, so that Python does not fail on it again when it exits."""
+    """Discard the buffered output, so that Python does not fail on it again when it exits."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""How runs are shown: one table, one figure."""
+"""Runs as a table and as a figure."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -20,7 +20,7 @@ POINTS = 1500  # drawn per line
 
 
 def measures_table(title: str, runs: "dict[str, Run]") -> Table:
-    """One row per policy."""
+    """Return a table with one row per policy."""
     priced = any(run.measures.money is not None for run in runs.values())
     columns = ["degraded", "lag", "p99 lag", "saved", *["money"] * priced, "x oracle", "changes"]
     table = console.table(title, "policy", *columns, "settling", "overshoot")
@@ -42,7 +42,7 @@ def measures_table(title: str, runs: "dict[str, Run]") -> Table:
 
 
 def measures_json(measures: Measures) -> dict[str, Any]:
-    """The measures by their full names."""
+    """Return the measures by their full names."""
     return asdict(measures)
 
 
@@ -100,19 +100,19 @@ def draw(title: str, runs: Mapping[str, Series], folder: Path, name: str) -> lis
 
 
 def _plain(text: str) -> str:
-    """A text that matplotlib shortens to fit and does not take for a formula."""
+    """Shorten a text, and escape what matplotlib would take for a formula."""
     return (text if len(text) <= 100 else text[:97] + "...").replace("$", r"\$")
 
 
 def _thin(values: NDArray[np.float64], how: Any = np.mean) -> NDArray[np.float64]:
-    """At most POINTS values, each the mean (or maximum) of its stretch."""
+    """Reduce to about POINTS values, each the mean (or maximum) of its stretch."""
     size = max(1, len(values) // POINTS)
     whole = len(values) // size * size
     return np.asarray(how(values[:whole].reshape(-1, size), axis=1))
 
 
 def _seconds(value: float | None) -> str:
-    """Seconds as people say them.
+    """Format a duration for people.
 
     >>> _seconds(0.4), _seconds(75), _seconds(7300), _seconds(None)
     ('0.4 s', '75 s', '2.0 h', '-')

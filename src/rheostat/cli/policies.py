@@ -1,4 +1,4 @@
-"""`rheostat policies`: what there is to choose from."""
+"""`rheostat policies`: the available policies."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def register(app: typer.Typer) -> None:
 
 
 def _policies(
-    name: Annotated[str | None, typer.Argument(help="One policy, with its parameters.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    name: Annotated[str | None, typer.Argument(help="Show this policy and its parameters.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """List the policies, yours included. With a name: one of them with its parameters."""
+    """List the policies, including your own. With a name: show one with its parameters."""
     from rheostat.policies.registry import find, installed
 
     chosen, broken = installed() if name is None else ({name: find(name)}, {})
     for why in broken.values():
         console.fail(f"skipped: {why}")
     if as_json:
-        console.print_json([_for_programs(word, kind) for word, kind in chosen.items()])
+        console.print_json([_as_json(word, kind) for word, kind in chosen.items()])
         return
     if name is not None:
         _show(name, chosen[name])
@@ -39,7 +39,7 @@ def _policies(
     for word, kind in chosen.items():
         table.add_row(word, kind.info.level, kind.info.kind, kind.info.source)
     console.out.print(table)
-    console.out.print("\nTry one: rheostat compare -t wordcount -c day -p static,elysium")
+    console.out.print("\ntry: rheostat compare -t wordcount -c day -p static,elysium")
 
 
 def _show(name: str, kind: type[Policy]) -> None:
@@ -54,7 +54,7 @@ def _show(name: str, kind: type[Policy]) -> None:
     console.out.print(table)
 
 
-def _for_programs(name: str, kind: type[Policy]) -> dict[str, object]:
+def _as_json(name: str, kind: type[Policy]) -> dict[str, object]:
     from rheostat.policies.registry import parameters
 
     info = kind.info

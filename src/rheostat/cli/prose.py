@@ -1,4 +1,4 @@
-"""Sentences in the terminal: wrapped to its width, indented, and without what a terminal would obey."""
+"""Sentences in the terminal: wrapped to its width, indented, and without unsafe characters."""
 
 import re
 import textwrap
@@ -9,12 +9,12 @@ from rich.text import Text
 
 from rheostat.cli import console
 
-# Blanks at which no line may break: in `1 -> 2` and between a number and its unit.
+# Spaces at which no line may break: in `1 -> 2` and between a number and its unit.
 _TOGETHER = re.compile(r" (?=->)| (?=\d+ ->)|(?<=->) |(?<=\d) (?=(?:s|h|rows/s|rows|[kMGT]?B|%)(?:\W|$))")
 
 
 def plain(text: str) -> str:
-    r"""A text of a journal, which anyone may have written, as one harmless line.
+    r"""Return a text of a journal, which may be from anyone, as one safe line.
 
     >>> plain("two\nlines \x1b[31m")
     'two lines ?[31m'
@@ -23,13 +23,13 @@ def plain(text: str) -> str:
 
 
 def heading(text: str) -> None:
-    """Begin a part."""
+    """Print a heading."""
     console.out.print()
     console.out.print(Text(plain(text), "bold"), soft_wrap=True)
 
 
 def say(text: str, first: str = "  ", rest: str = "  ") -> None:
-    """Print a paragraph; `first` begins its first line and `rest` the others."""
+    """Print a paragraph; `first` and `rest` indent its first line and the others."""
     joined = _TOGETHER.sub("\u00a0", plain(text))
     lines = textwrap.wrap(
         joined, console.out.width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
@@ -38,13 +38,13 @@ def say(text: str, first: str = "  ", rest: str = "  ") -> None:
 
 
 def items(texts: Iterable[str]) -> None:
-    """Print a list."""
+    """Print a bulleted list."""
     for text in texts:
         say(text, "  - ", "    ")
 
 
 def show(table: Table) -> None:
-    """Print a table without the blanks that would fill its last column."""
+    """Print a table without trailing spaces."""
     with console.out.capture() as captured:
         console.out.print(table)
     lines = captured.get().splitlines()

@@ -1,4 +1,4 @@
-"""`rheostat run`: a user's own streaming application, kept as large as its load needs."""
+"""`rheostat run`: run and scale a user's own streaming application."""
 
 from pathlib import Path
 from typing import Annotated
@@ -23,47 +23,47 @@ def register(app: typer.Typer) -> None:
 
 def _run(
     app: Annotated[
-        str, typer.Argument(metavar="APP", help="A Python script, or one of `rheostat apps` by its name.")
+        str, typer.Argument(metavar="APP", help="A Python script, or the name of one of `rheostat apps`.")
     ],
     arguments: Annotated[
-        list[str] | None, typer.Argument(help="The script's own arguments; put -- before its options.")
+        list[str] | None, typer.Argument(help="Arguments for the script; put -- before its options.")
     ] = None,
     policy: Annotated[
         str, typer.Option("--policy", "-p", help="A name, or name(parameter=value,...).")
     ] = "ds2",
     master: Annotated[
-        str | None, typer.Option("--master", help="spark://HOST:PORT of a cluster; else one on this machine.")
+        str | None, typer.Option("--master", help="spark://HOST:PORT (default: a cluster on this machine).")
     ] = None,
     nodes: options.NodesOption = "1:4",
     node: options.NodeKindsOption = ["cores=1,slots=2,memory_mb=1024"],  # noqa: B006 - typer copies it
     mode: options.SparkModeOption = "microbatch",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide and record, change nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Decide and record, but change nothing.")
+    ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue an earlier run of the same folder.")
+        bool, typer.Option("--resume", help="Continue an earlier run in the same folder.")
     ] = False,
     folder: Annotated[
-        Path | None, typer.Option("--folder", help="Where the run keeps its journal; else .rheostat/APP.")
+        Path | None, typer.Option("--folder", help="Folder of the run's journal (default: .rheostat/APP).")
     ] = None,
-    checkpoint: Annotated[str | None, typer.Option("--checkpoint", help="Where Spark keeps its own.")] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option("--checkpoint", help="Spark's checkpoint folder (default: in --folder).")
+    ] = None,
     trigger: Annotated[float | None, typer.Option("--trigger", help="Seconds between batches.")] = None,
     period: Annotated[
         float, typer.Option("--period", help="Seconds between decisions.")
     ] = DEFAULT_PERIOD_SECONDS,
-    cooldown: Annotated[
-        float, typer.Option("--cooldown", help="Least seconds between two changes.")
-    ] = DEFAULT_COOLDOWN_SECONDS,
+    cooldown: options.CooldownOption = DEFAULT_COOLDOWN_SECONDS,
     changes: Annotated[
-        int, typer.Option("--changes-per-hour", help="Most changes in an hour; 0: no limit.")
+        int, typer.Option("--changes-per-hour", help="Maximum changes in an hour (0: no limit).")
     ] = DEFAULT_CHANGES_PER_HOUR,
     kafka: options.KafkaOption = None,
     conf: options.ConfOption = None,
     conf_file: options.ConfFileOption = None,
-    seconds: Annotated[
-        float | None, typer.Option("--seconds", help="End after so long; else when interrupted.")
-    ] = None,
+    seconds: options.SecondsOption = None,
     seed: options.SeedOption = 0,
 ) -> None:
-    """Keep a streaming application as large as its load needs. Runs it until it ends, or Ctrl-C."""
+    """Run a streaming application and scale it with its load. Ends with it, or on Ctrl-C."""
     from rheostat.apps.shipped import find_script
     from rheostat.cli import live_run, settings, signals, values
     from rheostat.control.guards import Guards

@@ -1,4 +1,4 @@
-"""Spark's settings as a user gives them: --conf for what everybody may see, --conf-file for secrets."""
+"""Spark settings from the command line: --conf for what everybody may see, --conf-file for secrets."""
 
 from pathlib import Path
 
@@ -7,18 +7,18 @@ from rheostat.model.secrets import is_secret, read_properties
 
 
 def read(pairs: list[str] | None, file: Path | None) -> dict[str, str]:
-    """Both together; what was given with --conf wins. An error names keys only: a value may be a secret."""
+    """Read both; --conf wins. Errors name keys only, as a value may be a secret."""
     settings = read_properties(file) if file is not None else {}
     for pair in pairs or []:
         key, equals, value = pair.partition("=")
         if not equals:
-            raise UserError("--conf: one has no =; write it as spark.some.key=VALUE")
+            raise UserError("--conf: a setting has no =; write it as spark.some.key=VALUE")
         if not key.startswith("spark."):
             raise UserError(f"--conf {key!r}: write it as spark.some.key=VALUE")
         if is_secret(key, value):
             raise UserError(
-                f"--conf {key}: every user of this machine could read the secret in the list of processes; "
-                "write it into a file and give that with --conf-file"
+                f"--conf {key}: every user of this machine could read this secret in the process list; "
+                "put it in a file and use --conf-file"
             )
         settings[key] = value
     return settings

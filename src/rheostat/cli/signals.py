@@ -1,7 +1,7 @@
-"""How a command ends when it is interrupted."""
+"""How a command stops when it is interrupted."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -18,7 +18,7 @@ class Ending:
 
 @contextmanager
 def interruptible() -> Iterator[Ending]:
-    """Stop a run in order on Ctrl-C, SIGTERM or SIGHUP; a second signal does not cut the stop short."""
+    """Stop a run cleanly on Ctrl-C, SIGTERM or SIGHUP; a second signal does not cut this short."""
     ending = Ending()
 
     def end(number: int, _frame: FrameType | None) -> None:
@@ -33,7 +33,27 @@ def interruptible() -> Iterator[Ending]:
     try:
         yield ending
     except KeyboardInterrupt:
-        console.fail("interrupted: the run was ended in order")
+        console.fail("interrupted: the run was stopped cleanly")
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def stop_requested() -> Iterator[Callable[[], bool]]:
+    """Yield whether Ctrl-C or SIGTERM asked to stop, so that a report can follow; a second one interrupts."""
+    received: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        received.append(number)
+        signal.signal(number, signal.default_int_handler)
+
+    before = [signal.signal(number, note) for number in numbers]
+    try:
+        yield lambda: bool(received)
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+    if received:
+        console.fail("interrupted: stopped after sending all rows that were due")

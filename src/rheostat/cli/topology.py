@@ -1,4 +1,4 @@
-"""`rheostat topology`: check a topology file and see it with its rates."""
+"""`rheostat topology`: check a topology file and draw it with its rates."""
 
 from typing import Annotated
 
@@ -13,13 +13,11 @@ def register(app: typer.Typer) -> None:
 
 
 def _topology(
-    file: Annotated[
-        str, typer.Argument(help="A JSON or YAML file, or the name of one that comes with Rheostat.")
-    ],
+    file: Annotated[str, typer.Argument(help="A JSON or YAML file, or the name of a built-in topology.")],
     load: Annotated[
-        float | None, typer.Option("--load", help="Rows/s at all sources together; else as the file states.")
+        float | None, typer.Option("--load", help="Rows/s of all sources together (default: from the file).")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Check a topology and draw it with the rates that a load causes."""
     if load is not None and not 0 <= load < float("inf"):

@@ -22,12 +22,12 @@ def show(file: str, load: float | None, as_json: bool) -> None:
     total = sum(rates[name] for name in topology.sources)
     size = console.count(len(topology.operators), "operator")
     console.out.print(Text.assemble((topology.name, "bold"), f": {size} at {_rate(total)}"))
-    seen: set[str] = set()
+    drawn: set[str] = set()
     roots = dict.fromkeys(topology.sources)
     while roots:
         root = next(iter(roots))
         del roots[root]
-        console.out.print(_branch(topology, rates, root, seen, roots))
+        console.out.print(_branch(topology, rates, root, drawn, roots))
     cores = sum(rates[o.name] * o.cost_seconds for o in topology.operators)
     console.out.print(f"keeps {console.number(cores)} cores busy")
     silent = [name for name in topology.sources if topology.operator(name).load is None]
@@ -43,10 +43,10 @@ def _loads(topology: Topology, load: float | None) -> dict[str, float]:
 
 
 def _branch(
-    topology: Topology, rates: dict[str, float], root: str, seen: set[str], roots: dict[str, None]
+    topology: Topology, rates: dict[str, float], root: str, drawn: set[str], roots: dict[str, None]
 ) -> Tree:
-    """One operator with all it feeds; what was drawn before, or lies too deep, is named and drawn once."""
-    seen.add(root)
+    """Draw an operator with all that it feeds; an operator drawn elsewhere is only named."""
+    drawn.add(root)
     tree = Tree(_label(topology, rates, root))
     path = [(tree, iter(topology.outputs[root]))]
     while path:
@@ -57,13 +57,13 @@ def _branch(
             continue
         name = stream.downstream
         arrow = Text(f"{_rate(rates[stream.upstream] * stream.rows_per_row)} → ", "dim")
-        if name in seen:
+        if name in drawn:
             branch.add(arrow + Text(f"{name} (above)", "dim"))
         elif name in roots or len(path) > DEEPEST:
             roots[name] = None
             branch.add(arrow + Text(f"{name} (below)", "dim"))
         else:
-            seen.add(name)
+            drawn.add(name)
             path.append((branch.add(arrow + _label(topology, rates, name)), iter(topology.outputs[name])))
     return tree
 

@@ -1,4 +1,4 @@
-"""Values of options that several commands share: node kinds, bounds, numbers."""
+"""Option values shared by several commands: node kinds, bounds, numbers."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.errors import UserError, nearest
 
-# What the simulation can compute with, where the smallest number is not 0 or the largest has an end.
+# The range of each key, where it is not every positive number.
 LIMITS = {
     "cores": (0.001, 10_000.0),
     "slots": (1.0, 10_000.0),
@@ -38,10 +38,10 @@ def node_kind(text: str) -> NodeKind:
     for part in filter(None, (part.strip() for part in text.split(","))):
         key, _, raw = part.partition("=")
         if key not in fields:
-            raise UserError(f"--node {part!r}: unknown part{nearest(key, fields)}")
+            raise UserError(f"--node {part!r}: unknown key{nearest(key, fields)}")
         if key == "name":
             if not raw.isidentifier():
-                raise UserError(f"--node {part!r}: a name is made of letters, digits and _")
+                raise UserError(f"--node {part!r}: a name consists of letters, digits and _")
             values[key] = raw
             continue
         value = number("--node", key, raw)
@@ -72,12 +72,12 @@ def bounds(text: str) -> Bounds:
     """
     low, colon, high = text.partition(":")
     try:
-        found = Bounds(int(low), int(high) if colon else int(low))
+        result = Bounds(int(low), int(high) if colon else int(low))
     except ValueError:
         raise UserError(f"--nodes must be MIN:MAX, such as 1:20, not {text!r}") from None
-    if not 1 <= found.min_nodes <= found.max_nodes <= 100_000:
+    if not 1 <= result.min_nodes <= result.max_nodes <= 100_000:
         raise UserError(f"--nodes must satisfy 1 <= MIN <= MAX <= 100000, not {text!r}")
-    return found
+    return result
 
 
 def number(option: str, key: str, raw: str) -> float:
@@ -93,7 +93,7 @@ def number(option: str, key: str, raw: str) -> float:
 
 
 def positive(option: str, value: float, least: float = 0.001) -> float:
-    """Return a number of seconds, unless it makes no sense."""
+    """Return the value of an option; UserError if it is too small or not finite."""
     if not least <= value <= 1e9:
         raise UserError(f"{option} must be at least {least:g}, not {value:g}")
     return value

@@ -1,1 +1,1 @@
-"""One run of one application on Spark: what was ordered, how it is put together, and what keeps it alive."""
+"""One run of one application on Spark: the order, its composition, and the heartbeat that keeps it alive."""

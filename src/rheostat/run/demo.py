@@ -1,4 +1,4 @@
-"""The demo: a load that rises sixfold and falls again, on a small embedded cluster; and what it took."""
+"""The demo: a load that rises sixfold and falls again, on a small embedded cluster; and its summary."""
 
 import shutil
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from rheostat.analyze.judging import Series
 from rheostat.apps.shipped import find_script
 from rheostat.control.guards import Guards
 from rheostat.control.turn import Turn
+from rheostat.engines.spark.modes import check_mode
 from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.decision import Status
 from rheostat.model.errors import UserError
@@ -26,8 +27,16 @@ KINDS = {
 }
 
 
-def demo_order(mode: str, policy: str, duration: float, seed: int, out: Path) -> Order:
-    """Return the demo's application, its load and its nodes."""
+def prepare_demo(mode: str, policy: str, duration: float, seed: int, out: Path) -> Order:
+    """Return the demo's order, and remove the folder of an earlier demo."""
+    check_mode(mode, None)
+    order = _order(mode, policy, duration, seed, out)
+    if out.exists():
+        _remove_earlier_demo(out)
+    return order
+
+
+def _order(mode: str, policy: str, duration: float, seed: int, out: Path) -> Order:
     curve = f"sine:low={LOW}:high={HIGH}:period={duration:g}s:duration={duration:g}s"
     return Order(
         name="demo",
@@ -46,16 +55,15 @@ def demo_order(mode: str, policy: str, duration: float, seed: int, out: Path) ->
     )
 
 
-def remove_earlier_demo(out: Path) -> None:
-    """Remove the folder of an earlier demo, and no other folder."""
+def _remove_earlier_demo(out: Path) -> None:
     if not (out / JOURNAL).is_file():
-        raise UserError(f"{out} exists and is not an earlier demo: choose another folder with --out")
+        raise UserError(f"{out} exists but holds no earlier demo: choose another folder with --out")
     shutil.rmtree(out)
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a demo took."""
+    """What a demo run used and achieved."""
 
     rows: float
     seconds: float
@@ -68,17 +76,17 @@ class Summary:
 
     @property
     def peak_node_seconds(self) -> float:
-        """What the peak's nodes would have taken all the time."""
+        """Node-seconds, had the peak's nodes run all the time."""
         return self.peak_nodes * self.seconds
 
     @property
     def saved(self) -> float:
-        """The share of those that was not needed."""
+        """The share of those that scaling saved."""
         return 1 - self.node_seconds / self.peak_node_seconds
 
 
 def summarise(run: Series, turns: list[Turn]) -> Summary:
-    """Add up what a run took."""
+    """Summarise a run."""
     statuses = [turn.outcome.status for turn in turns]
     return Summary(
         rows=float(run.throughput.sum()) * run.step_seconds,

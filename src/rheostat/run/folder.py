@@ -13,9 +13,9 @@ JOURNAL = "journal.sqlite"
 
 @contextmanager
 def locked(folder: Path, *, resume: bool) -> Iterator[None]:
-    """Hold the folder of a new run, which must be unused, or of a run to resume, which must be there.
+    """Lock the folder of a new run, which must be unused, or of a run to resume, which must exist.
 
-    Two controllers of one application would fight. The lock goes with its process, however that ends.
+    Two controllers of one application would fight. The lock ends with its process.
     """
     journal = folder / JOURNAL
     if resume and not journal.exists():
@@ -30,7 +30,7 @@ def locked(folder: Path, *, resume: bool) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise UserError(
-                f"another controller runs {folder}: stop it first, or choose another --folder"
+                f"another controller is running in {folder}: stop it first, or choose another --folder"
             ) from None
         if journal.exists() and not resume:
             raise UserError(
@@ -40,13 +40,13 @@ def locked(folder: Path, *, resume: bool) -> Iterator[None]:
 
 
 def remove_journal(folder: Path) -> None:
-    """Remove the journal of a run that never began."""
+    """Remove the journal of a run that failed to start."""
     for suffix in ("", "-wal", "-shm"):
         (folder / f"{JOURNAL}{suffix}").unlink(missing_ok=True)
 
 
 def delete_query_topics(folder: Path) -> int:
-    """Delete the Kafka topics between the queries of a run; returns how many there were."""
+    """Delete the Kafka topics between the queries of a run; return their number."""
     from rheostat.services import kafka_topics  # noqa: PLC0415 - most runs need no Kafka client
 
     try:
@@ -56,6 +56,6 @@ def delete_query_topics(folder: Path) -> int:
     if spec.kafka is None:
         raise UserError(f"the run in {folder} used no Kafka: there is nothing to delete")
     kafka_topics.must_answer(spec.kafka)
-    found = [name for name in kafka_topics.topics(spec.kafka) if name.startswith(spec.topic_prefix)]
-    kafka_topics.delete_topics(spec.kafka, found)
-    return len(found)
+    topics = [name for name in kafka_topics.topics(spec.kafka) if name.startswith(spec.topic_prefix)]
+    kafka_topics.delete_topics(spec.kafka, topics)
+    return len(topics)

@@ -1,4 +1,4 @@
-"""What keeps a run alive between two turns: it polls the engine, which heals what was lost."""
+"""Keeps a run alive between two turns: polls the engine, which replaces what was lost."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ Listener = Callable[[float], None]  # called with the time of each beat
 class Heartbeat:
     """Beats about once a second while the run waits, whether or not anybody watches.
 
-    The run's clock calls `tick` whenever it sleeps. Those who watch the run listen to the beat.
+    The run's clock calls `tick` whenever it sleeps. Views and samplers listen to the beat.
     """
 
     def __init__(self) -> None:

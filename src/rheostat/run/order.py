@@ -1,4 +1,4 @@
-"""What a user asked for: an application to run, where, how large, and who decides."""
+"""What a user asked for: an application to run, where, how large, and by which policy."""
 
 import secrets
 import warnings
@@ -49,7 +49,7 @@ class Order:
 
 
 def with_period(policy: Policy, seconds: float) -> Policy:
-    """Return the policy with a period of so many seconds."""
+    """Return the policy with this period."""
     return replace(policy, period_seconds=seconds)
 
 

@@ -1,4 +1,4 @@
-"""A run second by second: what the live view shows and the plot at the end draws."""
+"""A run second by second, for the live view and for the plot at the end."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from rheostat.model.observation import ApplicationMeasures
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One beat of a run."""
+    """The state of a run at a heartbeat."""
 
     at: float
     load: float
@@ -23,7 +23,7 @@ class Sample:
 
 
 class Sampler:
-    """Takes a sample of a run at every heartbeat; what was not measured stays as it was."""
+    """Samples a run at every heartbeat; a measure that is missing keeps its last value."""
 
     def __init__(self, engine: SparkEngine) -> None:
         self._engine = engine
@@ -31,17 +31,17 @@ class Sampler:
         self.measures = ApplicationMeasures()
 
     def sample(self, now: float) -> None:
-        """Take one."""
-        seen = self.measures = self._engine.monitor.peek(now, self._engine.topology)
+        """Take a sample."""
+        measures = self.measures = self._engine.monitor.peek(now, self._engine.topology)
         configuration = self._engine.configuration
-        load = next(iter(seen.load.values()), None)
+        load = next(iter(measures.load.values()), None)
         before = self.samples[-1] if self.samples else Sample(0, 0, 0, 0, 0, 0)
         self.samples.append(
             Sample(
                 now,
                 before.load if load is None else load,
-                before.throughput if seen.throughput is None else seen.throughput,
-                before.lag if seen.lag_seconds is None else seen.lag_seconds,
+                before.throughput if measures.throughput is None else measures.throughput,
+                before.lag if measures.lag_seconds is None else measures.lag_seconds,
                 configuration.nodes,
                 configuration.instances,
                 sum(node.kind.price_per_hour for node in self._engine.provider.nodes()),

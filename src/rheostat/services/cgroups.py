@@ -11,21 +11,21 @@ _V2 = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True, slots=True)
 class CpuGroup:
-    """A control group for what is started in it: without a limit at first, then of a number of cores."""
+    """A control group for processes: without a limit at first, then with a CPU quota."""
 
     path: Path
     version: int
 
     @classmethod
     def create(cls, name: str) -> "CpuGroup":
-        """Make the group; OSError where that is not allowed."""
+        """Create the group; OSError where that is not allowed."""
         version, root = _root()
         path = root / name
         path.mkdir()
         return cls(path, version)
 
     def limit(self, cores: float) -> None:
-        """From now on all processes in the group together get at most so many cores."""
+        """Limit all processes in the group together to this many cores."""
         quota = max(1000, round(cores * PERIOD_MICROSECONDS))
         if self.version == 2:
             (self.path / "cpu.max").write_text(f"{quota} {PERIOD_MICROSECONDS}")
@@ -34,19 +34,19 @@ class CpuGroup:
             (self.path / "cpu.cfs_quota_us").write_text(str(quota))
 
     def lift(self) -> None:
-        """From now on without a limit again."""
+        """Remove the limit."""
         if self.version == 2:
             (self.path / "cpu.max").write_text(f"max {PERIOD_MICROSECONDS}")
         else:
             (self.path / "cpu.cfs_quota_us").write_text("-1")
 
     def command(self, command: list[str]) -> list[str]:
-        """Wrap a command so that it starts inside the group, and its children with it."""
+        """Wrap a command so that it and its children run in the group."""
         return ["/bin/sh", "-c", 'echo $$ > "$0" && exec "$@"', str(self.path / "cgroup.procs"), *command]
 
 
 def problem() -> str | None:
-    """Why quotas cannot be set here, or None when they can."""
+    """Return why quotas cannot be set here, or None if they can."""
     try:
         probe = CpuGroup.create(f"rheostat-probe-{os.getpid()}")
         try:

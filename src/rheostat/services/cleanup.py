@@ -12,7 +12,7 @@ from rheostat.services.interrupts import uninterrupted
 
 
 class Cleanup:
-    """Records what to clean up: here, for an orderly end, and in a process that outlives this one."""
+    """Records what to clean up: here, for an orderly exit, and in a process that outlives this one."""
 
     def __init__(self) -> None:
         self._entries = cleanup_process.no_entries()
@@ -20,12 +20,12 @@ class Cleanup:
         atexit.register(self.close)  # in case an interrupt prevented the caller from closing it
 
     def add(self, kind: str, value: str) -> None:
-        """Clean this up as well: a `session`, a `cgroup` or a `folder`."""
+        """Record a `session`, a `cgroup` or a `folder` to clean up."""
         self._entries[kind].append(value)
         self._send(f"{kind} {value}")
 
     def discard(self, kind: str, value: str) -> None:
-        """It is gone already."""
+        """Forget something that is gone already."""
         self._entries[kind].remove(value)
         self._send(f"discard {kind} {value}")
 
@@ -53,7 +53,7 @@ class Cleanup:
         self._process.stdin.write(f"{line}\n".encode())
 
     def _end_process(self) -> None:
-        """Kill it: its entries are cleaned up already, or belong to its replacement."""
+        """Kill the cleanup process: its entries are cleaned up already, or passed to its replacement."""
         self._process.kill()
         self._process.wait()
         assert self._process.stdin is not None

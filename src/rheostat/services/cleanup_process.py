@@ -2,7 +2,7 @@
 
 The parent holds this process's standard input and writes one line for each thing to clean up:
 `session PID`, `folder PATH`, `cgroup PATH`, or `discard KIND VALUE`. When the pipe closes, for whatever
-reason, the parent is gone: everything still listed is ended: sessions, then control groups, then folders.
+reason, the parent is gone, and all that is still listed is cleaned up: sessions, control groups, folders.
 """
 
 import contextlib
@@ -18,34 +18,34 @@ GRACE_SECONDS = 5.0
 
 
 def members(session: int) -> list[int]:
-    """Return every process of a session: a Worker's executors and their Python workers share its session."""
-    found = []
+    """Return the processes of a session: a Worker shares it with its executors and their Python workers."""
+    pids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 # After the command's name in parentheses: state, parent, group, session.
                 state, _, _, owner = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
                 if int(owner) == session and state != "Z":  # a zombie is gone but for its parent's wait()
-                    found.append(int(entry.name))
-    return found
+                    pids.append(int(entry.name))
+    return pids
 
 
 def end_session(session: int, grace: float = GRACE_SECONDS) -> None:
-    """Ask all its processes to end; those that did not after a while are killed."""
+    """Terminate the processes of a session; kill those that are left after the grace period."""
     for number, until in (
         (signal.SIGTERM, time.monotonic() + grace),
         (signal.SIGKILL, time.monotonic() + 2 * grace),
     ):
         for pid in members(session):
-            with contextlib.suppress(OSError):  # it is gone, or runs as somebody else
+            with contextlib.suppress(OSError):  # it is gone, or belongs to another user
                 os.kill(pid, number)
-                os.kill(pid, signal.SIGCONT)  # one that was stopped ends when it goes on
+                os.kill(pid, signal.SIGCONT)  # a stopped process ends only when it continues
         while members(session) and time.monotonic() < until:
             time.sleep(0.05)
 
 
 def remove_cgroup(path: Path) -> None:
-    """A control group can be removed once its last process is gone."""
+    """Remove a control group, as soon as its last process is gone."""
     for _ in range(100):
         try:
             path.rmdir()
@@ -56,12 +56,12 @@ def remove_cgroup(path: Path) -> None:
 
 
 def no_entries() -> dict[str, list[str]]:
-    """An empty list for each kind."""
+    """Return an empty list for each kind."""
     return {"session": [], "cgroup": [], "folder": []}
 
 
 def clean_up(entries: Mapping[str, list[str]]) -> None:
-    """End and remove every entry, newest session first; each takes a bounded time."""
+    """End or remove every entry, newest session first, each in bounded time."""
     for session in reversed(entries["session"]):
         end_session(int(session))
     for path in entries["cgroup"]:
@@ -73,7 +73,7 @@ def clean_up(entries: Mapping[str, list[str]]) -> None:
 def main() -> None:
     """Record what the parent sends until it is gone, then clean up."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; this process goes last
+        signal.signal(number, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; this process must end last
     entries = no_entries()
     for line in sys.stdin:
         kind, _, value = line.rstrip("\n").partition(" ")

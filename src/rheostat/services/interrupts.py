@@ -1,4 +1,4 @@
-"""Keeps Ctrl-C, SIGTERM and a closed terminal out of what must not be cut in two."""
+"""Delays Ctrl-C, SIGTERM and SIGHUP during steps that must not be interrupted half-way."""
 
 import signal
 import threading
@@ -9,17 +9,17 @@ from types import FrameType
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Finish what is within; a signal that came meanwhile takes hold afterwards.
+    """Finish the block; a signal that arrives meanwhile is handled afterwards.
 
-    A process that is started and not yet noted would be nobody's: so starting and noting it are one step.
+    A process that was started but not yet recorded would never be ended: so both are one step.
     """
-    if threading.current_thread() is not threading.main_thread():  # signals reach the main thread alone
+    if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
         yield
         return
-    came: list[int] = []
+    received: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:
-        came.append(number)
+        received.append(number)
 
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {n: signal.signal(n, note) for n in numbers if signal.getsignal(n) is not signal.SIG_IGN}
@@ -28,5 +28,5 @@ def uninterrupted() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        if came:
-            signal.raise_signal(came[0])
+        if received:
+            signal.raise_signal(received[0])

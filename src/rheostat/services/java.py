@@ -17,7 +17,7 @@ HOW_TO_SPARK = "install Rheostat with Spark: pip install 'rheostat[spark]'"
 
 
 def java_command() -> str:
-    """The Java that Spark would use: that of JAVA_HOME, or the first of the path."""
+    """Return the Java that Spark would use: from JAVA_HOME, or the first in PATH."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is None or (home and not Path(java).exists()):
@@ -26,7 +26,7 @@ def java_command() -> str:
 
 
 def java_version() -> int:
-    """The major version of the Java that Spark would use; UserError says what to do when it will not work."""
+    """Return the major version of the Java that Spark would use; UserError if it is missing or too old."""
     java = java_command()
     try:
         done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
@@ -34,7 +34,7 @@ def java_version() -> int:
         raise UserError(f"{java} cannot be run ({error}): {HOW_TO_JAVA}") from None
     version = parse_version(done.stderr + done.stdout)
     if version is None:
-        raise UserError(f"{java} does not tell its version: {HOW_TO_JAVA}")
+        raise UserError(f"{java} did not print its version: {HOW_TO_JAVA}")
     if version < OLDEST_JAVA:
         raise UserError(f"{java} is version {version}, Spark 4 needs {OLDEST_JAVA} or later: {HOW_TO_JAVA}")
     return version
@@ -46,18 +46,18 @@ def parse_version(text: str) -> int | None:
     >>> parse_version('openjdk version "17.0.15" 2025-04-15'), parse_version('java version "1.8.0_402"')
     (17, 8)
     """
-    found = re.search(r'version "(?:1\.)?(\d+)', text)
-    return int(found.group(1)) if found else None
+    match = re.search(r'version "(?:1\.)?(\d+)', text)
+    return int(match.group(1)) if match else None
 
 
 def spark_home() -> Path:
-    """Where Spark lies: SPARK_HOME, or the installed pyspark package."""
-    stated = os.environ.get("SPARK_HOME")
-    found = importlib.util.find_spec("pyspark")
-    if stated:
-        home = Path(stated)
-    elif found is not None and found.origin is not None:
-        home = Path(found.origin).parent
+    """Return Spark's folder: SPARK_HOME, or the installed pyspark package."""
+    given = os.environ.get("SPARK_HOME")
+    package = importlib.util.find_spec("pyspark")
+    if given:
+        home = Path(given)
+    elif package is not None and package.origin is not None:
+        home = Path(package.origin).parent
     else:
         raise UserError(f"Spark is not installed: {HOW_TO_SPARK}")
     if not (home / "bin" / "spark-class").exists():

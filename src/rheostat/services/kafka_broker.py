@@ -1,4 +1,4 @@
-"""A real Kafka broker on loopback: one process that is its own controller (KRaft), from Maven's artifacts."""
+"""A real Kafka broker on loopback: one process that is its own controller (KRaft), from Maven artifacts."""
 
 import json
 import random
@@ -38,6 +38,7 @@ __all__ = [
     "create_topic",
     "delete_topics",
     "ends",
+    "ensure_running",
     "must_answer",
     "running",
     "start",
@@ -56,7 +57,7 @@ BROKER = Bundle(
     "kafka-broker-4.1.0",
     ("org.apache.kafka:kafka_2.13:4.1.0", "org.slf4j:slf4j-simple:1.7.36"),
     with_dependencies=True,
-    otherwise="use a broker that runs already: name it with --servers or --kafka HOST:PORT",
+    otherwise="use a running broker: give --servers or --kafka HOST:PORT",
 )
 # The connector of Spark 4.2 was tried with Spark 4.3.0, in both modes (docs/decisions/0011).
 CONNECTOR = Bundle(
@@ -73,13 +74,13 @@ CONNECTOR = Bundle(
 
 
 def connector_jars(say: Callable[[str], None] = lambda _: None) -> tuple[Path, ...]:
-    """What Spark needs in `spark.jars` to read and write Kafka; fetched if this is the first time."""
+    """Return what Spark needs in `spark.jars` to read and write Kafka; downloaded at the first use."""
     return resolve(CONNECTOR, say)
 
 
 @dataclass
 class Broker:
-    """A running broker; its data, its settings and its log are in its folder."""
+    """A running broker. Its folder holds its data, its settings and its log."""
 
     servers: str
     pid: int
@@ -89,11 +90,11 @@ class Broker:
     @property
     def alive(self) -> bool:
         """Whether its process still runs."""
-        noted = attach(self.folder)
-        return noted is not None and noted.pid == self.pid
+        current = attach(self.folder)
+        return current is not None and current.pid == self.pid
 
     def stop(self) -> None:
-        """End it; its data stay, for the next start on its folder."""
+        """Stop it; its data stay for the next start in its folder."""
         if self.alive:
             cleanup_process.end_session(self.pid, STOP_SECONDS)
         if self._process is not None:
@@ -101,7 +102,7 @@ class Broker:
 
 
 def attach(folder: Path) -> Broker | None:
-    """The broker that runs on a folder, whoever started it."""
+    """Return the broker that runs in a folder, whoever started it."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         note = json.loads((folder / NOTE).read_text())
         if started_at(int(note["pid"])) == note["began"]:
@@ -116,25 +117,25 @@ def start(
     settings: Mapping[str, str] = {},
     say: Callable[[str], None] = lambda _: None,
 ) -> Broker:
-    """Start a broker and wait until it serves; on a folder of an earlier one, with its data and its port.
+    """Start a broker and wait until it answers; an earlier broker's folder gives it data and port.
 
-    It outlives this process unless `keep` registers its pid for cleanup (`LocalProvider.keep_session`, or see
+    It outlives this process unless `keep` registers its pid for cleanup (`LocalCluster.keep_session`, or see
     `running`).
     """
     folder = folder.resolve()
     if attach(folder):
-        raise UserError(f"a broker runs on {folder} already; end it with `rheostat kafka down`")
+        raise UserError(f"a broker already runs in {folder}; stop it with `rheostat kafka down`")
     jars = resolve(BROKER, say)
     classes = [java_command(), f"-Xmx{HEAP}", "-XX:+ExitOnOutOfMemoryError"]
     classes += [f"-Dorg.slf4j.simpleLogger.{key}={value}" for key, value in LOGGING.items()]
     classes += ["-cp", ":".join(map(str, jars))]
     port = port or _earlier_port(folder) or free_port()
     if not _is_free(port):
-        raise UserError(f"port {port} of {LOOPBACK} is taken; give another one, or end what listens there")
+        raise UserError(f"port {port} of {LOOPBACK} is in use; give another port, or stop what listens there")
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "server.properties"
-    lines = {**_settings(port), **settings}
-    file.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+    properties = {**_settings(port), **settings}
+    file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
     process = None
     try:
         with (folder / LOG).open("ab") as log:
@@ -162,6 +163,20 @@ def start(
     return broker
 
 
+def ensure_running(
+    folder: Path, port: int, say: Callable[[str], None] = lambda _: None
+) -> tuple[Broker, bool]:
+    """Return the folder's broker, and whether it had to be started."""
+    broker = attach(folder)
+    if broker is None:
+        return start(folder, port, say=say), True
+    if broker.servers != f"{LOOPBACK}:{port}":
+        raise UserError(
+            f"a broker already runs in {folder} at {broker.servers}; stop it first, or give another --folder"
+        )
+    return broker, False
+
+
 @contextmanager
 def running(
     folder: Path,
@@ -169,7 +184,7 @@ def running(
     settings: Mapping[str, str] = {},
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Broker]:
-    """A broker for as long as this process needs it, however this process ends."""
+    """Run a broker within a block; it stops with the block, or with this process."""
     with sessions_ended_on_exit() as keep:
         broker = start(folder, port, keep, settings, say)
         try:
@@ -179,9 +194,9 @@ def running(
 
 
 def free_port() -> int:
-    """A port that nobody has, below those that the system gives to outgoing connections.
+    """Return a free port, below those that the system gives to outgoing connections.
 
-    A client that tries again while its broker is away could otherwise be given the very port it calls.
+    Otherwise a client that retries while its broker is down could be given the very port it calls.
     """
     for port in random.sample(range(20_000, 32_000), 200):
         if _is_free(port):
@@ -191,7 +206,9 @@ def free_port() -> int:
 
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Java does: an ended one may linger
+        probe.setsockopt(
+            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
+        )  # as Java does: a closed connection may linger
         try:
             probe.bind((LOOPBACK, port))
         except OSError:
@@ -201,7 +218,7 @@ def _is_free(port: int) -> bool:
 
 def _settings(port: int) -> dict[str, str]:
     controller = free_port()
-    one = dict.fromkeys(
+    single = dict.fromkeys(
         (
             "offsets.topic.replication.factor",
             "offsets.topic.num.partitions",
@@ -223,20 +240,20 @@ def _settings(port: int) -> dict[str, str]:
         "advertised.listeners": f"PLAINTEXT://{LOOPBACK}:{port}",
         "controller.listener.names": "CONTROLLER",
         "inter.broker.listener.name": "PLAINTEXT",
-        "log.dirs": "data",  # in its folder, where it runs: a comma in a path would make two of it
+        "log.dirs": "data",  # relative to its folder: a comma in a full path would make two paths of it
         "auto.create.topics.enable": "false",  # a misspelt topic is an error, not a new topic
         "group.initial.rebalance.delay.ms": "0",
-        "broker.session.timeout.ms": "3000",  # for so long after a kill its next start is refused
+        "broker.session.timeout.ms": "3000",  # after a kill, the next start is refused for this long
         "broker.heartbeat.interval.ms": "500",
         "num.network.threads": "2",
         "num.io.threads": "4",
         "log.cleaner.dedupe.buffer.size": str(8 << 20),
-        **one,
+        **single,
     }
 
 
 def _format(classes: list[str], file: Path, log: int) -> None:
-    """Give a new folder its cluster id; a folder that has one keeps it."""
+    """Give a new folder its cluster id."""
     if (file.parent / "data" / "meta.properties").exists():
         return
     cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
@@ -246,37 +263,39 @@ def _format(classes: list[str], file: Path, log: int) -> None:
         command, cwd=file.parent, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False
     )
     if done.returncode:
-        raise RheostatError(f"Kafka cannot format {file.parent}: {_said(file.parent / LOG)}")
+        raise RheostatError(f"Kafka failed to format {file.parent}: {_last_error(file.parent / LOG)}")
 
 
 def _wait(broker: Broker, process: "subprocess.Popen[bytes]") -> None:
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until:
         if process.poll() is not None:
-            raise RheostatError(f"the broker ended at its start: {_said(broker.folder / LOG)}")
+            raise RheostatError(f"the broker failed to start: {_last_error(broker.folder / LOG)}")
         if answers(broker.servers, 1.0):
             return
         time.sleep(0.05)
-    raise RheostatError(f"the broker did not answer within {START_SECONDS:g} s: {_said(broker.folder / LOG)}")
+    raise RheostatError(
+        f"the broker did not answer within {START_SECONDS:g} s: {_last_error(broker.folder / LOG)}"
+    )
 
 
 def _earlier_port(folder: Path) -> int | None:
-    """The port of the last broker on a folder, so that its clients find the next one."""
+    """Return the port of the folder's last broker, so that its clients find the next one."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         port = int(str(json.loads((folder / NOTE).read_text())["servers"]).rpartition(":")[2])
         return port if _is_free(port) else None
     return None
 
 
-def _said(log: Path) -> str:
-    """The last complaint in a log, else its last line."""
+def _last_error(log: Path) -> str:
+    """Return the last error in a log, or else its last line."""
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    complaints = [line for line in lines if " ERROR " in line or "xception" in line]
-    return (complaints or lines or ["it logged nothing"])[-1][:300]
+    errors = [line for line in lines if " ERROR " in line or "xception" in line]
+    return (errors or lines or ["the log is empty"])[-1][:300]
 
 
 def delete_data(folder: Path) -> None:
-    """Delete what a broker wrote and nothing else: the folder may hold other files."""
+    """Delete only what a broker wrote: the folder may hold other files."""
     for name in ("data", "server.properties", NOTE, LOG):
         path = folder / name
         if path.is_dir() and not path.is_symlink():

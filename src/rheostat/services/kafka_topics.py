@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from rheostat.model.errors import RheostatError, UserError, nearest
 
 ANSWER_SECONDS = 15.0
-ASKED_SECONDS = 5.0  # by somebody who waits
+CHECK_SECONDS = 5.0  # shorter, because a user is waiting
 # The client's own log would go to the terminal; what matters comes back as an exception.
 QUIET: dict[str, Any] = {"log_level": 0, "reconnect.backoff.max.ms": 1000}
 STARTING = {
@@ -26,9 +26,9 @@ STARTING = {
 
 
 def answers(servers: str, seconds: float = ANSWER_SECONDS) -> bool:
-    """Whether a broker is there and serves."""
+    """Return whether a broker answers."""
     if not any(_listens(server, seconds) for server in servers.split(",")):
-        return False  # said at once; Kafka's client would try until its time is over
+        return False  # at once; Kafka's client would retry until the time is up
     try:
         return bool(_admin(servers).list_topics(timeout=seconds).brokers)
     except KafkaException:
@@ -36,42 +36,42 @@ def answers(servers: str, seconds: float = ANSWER_SECONDS) -> bool:
 
 
 def must_answer(servers: str) -> None:
-    """Refuse a broker that is not there; whatever else listens at its address is none."""
-    if not answers(servers, ASKED_SECONDS):
+    """Raise UserError unless a Kafka broker answers; anything else that listens there does not count."""
+    if not answers(servers, CHECK_SECONDS):
         raise UserError(f"no Kafka broker answers at {servers}; start one with `rheostat kafka up`")
 
 
 def topics(servers: str) -> dict[str, int]:
-    """The topics with their numbers of partitions, without Kafka's own."""
-    found = _metadata(servers).topics
-    return {name: len(found[name].partitions) for name in sorted(found) if not name.startswith("__")}
+    """Return the partition count of each topic, without Kafka's own topics."""
+    metadata = _metadata(servers).topics
+    return {name: len(metadata[name].partitions) for name in sorted(metadata) if not name.startswith("__")}
 
 
 def create_topic(servers: str, name: str, partitions: int) -> None:
-    """Create a topic, or keep it if it has these partitions, and wait until it can be written."""
+    """Create a topic, unless it exists with this partition count, and wait until it can be written."""
     admin = _admin(servers)
     try:
-        made = admin.create_topics([NewTopic(name, partitions, 1)])[name]
+        created = admin.create_topics([NewTopic(name, partitions, 1)])[name]
     except ValueError as error:
         raise UserError(f"topic {name!r}: {error}") from None
-    failure = _failure(made)
+    failure = _failure(created)
     if failure is not None and failure.code() != KafkaError.TOPIC_ALREADY_EXISTS:
         raise UserError(f"topic {name!r} cannot be created on {servers}: {failure.str()}")
     until = time.monotonic() + ANSWER_SECONDS
-    while name not in (known := topics(servers)) and time.monotonic() < until:
+    while name not in (existing := topics(servers)) and time.monotonic() < until:
         time.sleep(0.02)
-    if known.get(name, partitions) != partitions:
+    if existing.get(name, partitions) != partitions:
         raise UserError(
-            f"topic {name!r} has {known[name]} partitions, not {partitions}; "
-            "give that number, another topic, or delete it"
+            f"topic {name!r} has {existing[name]} partitions, not {partitions}; "
+            "give that number, choose another topic, or delete this one"
         )
     ends(servers, name)
 
 
 def delete_topics(servers: str, names: Iterable[str]) -> None:
-    """Delete topics, those that are there, and wait until they are gone."""
-    gone = set(names)
-    present = gone & set(_metadata(servers).topics)
+    """Delete those of these topics that exist, and wait until they are gone."""
+    unwanted = set(names)
+    present = unwanted & set(_metadata(servers).topics)
     if not present:
         return
     admin = _admin(servers)
@@ -80,19 +80,19 @@ def delete_topics(servers: str, names: Iterable[str]) -> None:
         if failure is not None and failure.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
             raise RheostatError(f"topic {name!r} cannot be deleted on {servers}: {failure.str()}")
     until = time.monotonic() + ANSWER_SECONDS
-    while gone & set(_metadata(servers).topics):
+    while unwanted & set(_metadata(servers).topics):
         if time.monotonic() > until:
-            raise RheostatError(f"topics were not gone within {ANSWER_SECONDS:g} s; see the broker's log")
+            raise RheostatError(f"topics still exist after {ANSWER_SECONDS:g} s; see the broker's log")
         time.sleep(0.02)
 
 
 def ends(servers: str, topic: str) -> dict[int, int]:
-    """Per partition the offset that its next row will get: how much was ever written."""
+    """Return the offset of the next row per partition: how much was ever written."""
     return _offsets(servers, topic, OffsetSpec.latest())
 
 
 def starts(servers: str, topic: str) -> dict[int, int]:
-    """Per partition the offset of its oldest row that is still kept."""
+    """Return the offset of the oldest row per partition that is still kept."""
     return _offsets(servers, topic, OffsetSpec.earliest())
 
 
@@ -102,19 +102,19 @@ def row_count(servers: str, topic: str) -> int:
 
 
 def _offsets(servers: str, topic: str, which: OffsetSpec) -> dict[int, int]:
-    found = topics(servers)
-    if topic not in found:
-        raise UserError(f"{servers} has no topic {topic!r}{nearest(topic, found)}")
-    places = {TopicPartition(topic, number): which for number in range(found[topic])}
+    existing = topics(servers)
+    if topic not in existing:
+        raise UserError(f"{servers} has no topic {topic!r}{nearest(topic, existing)}")
+    places = {TopicPartition(topic, number): which for number in range(existing[topic])}
     admin, until = _admin(servers), time.monotonic() + ANSWER_SECONDS
     while True:
-        asked = admin.list_offsets(places, request_timeout=ANSWER_SECONDS)
+        offsets = admin.list_offsets(places, request_timeout=ANSWER_SECONDS)
         try:
-            return {place.partition: answer.result().offset for place, answer in asked.items()}
-        except KafkaException as error:  # a new topic is known a moment before its leader serves it
+            return {place.partition: answer.result().offset for place, answer in offsets.items()}
+        except KafkaException as error:  # a new topic is listed a moment before its leader serves it
             if error.args[0].code() not in STARTING or time.monotonic() > until:
                 reason = error.args[0].str()
-                raise RheostatError(f"{servers} does not tell the offsets of {topic!r}: {reason}") from None
+                raise RheostatError(f"{servers} did not return the offsets of {topic!r}: {reason}") from None
         time.sleep(0.02)
 
 
@@ -126,7 +126,7 @@ def _metadata(servers: str) -> Any:
 
 
 def no_answer(servers: str, error: KafkaException) -> RheostatError:
-    """What to tell of a broker that is not there."""
+    """Return the error for a broker that does not answer."""
     reason = error.args[0].str()
     return RheostatError(
         f"no Kafka broker answers at {servers} ({reason}); start one with `rheostat kafka up`"

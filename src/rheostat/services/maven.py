@@ -1,4 +1,4 @@
-"""Fetches Java archives from Maven Central, once, with the Ivy that Spark itself resolves packages with."""
+"""Downloads Java archives from Maven Central once, with the Ivy that Spark uses for its packages."""
 
 import fcntl
 import os
@@ -19,37 +19,37 @@ FETCH_SECONDS = 900.0
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Archives that are used together, under a name that changes with their versions."""
+    """Archives that belong together, under a name that changes with their versions."""
 
     name: str
     artifacts: tuple[str, ...]  # group:name:version
     with_dependencies: bool
-    otherwise: str  # what to do where they cannot be fetched
+    otherwise: str  # what to do if they cannot be downloaded
 
     @property
     def folder(self) -> Path:
-        """Where its archives lie; filled at once or not at all, or by hand."""
+        """The folder of its archives; filled completely, by hand, or not at all."""
         return cache_folder() / "jars" / self.name
 
     def cached(self) -> tuple[Path, ...]:
-        """The archives that are there already."""
+        """Return the archives that are there already."""
         return tuple(sorted(self.folder.glob("*.jar")))
 
 
 def cache_folder() -> Path:
-    """Rheostat's part of the user's cache."""
+    """Return Rheostat's folder in the user's cache."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rheostat"
 
 
 def resolve(bundle: Bundle, say: Callable[[str], None] = lambda _: None) -> tuple[Path, ...]:
-    """The archives of a bundle, fetched if this is the first time."""
-    if found := bundle.cached():
-        return found
+    """Return the archives of a bundle, downloaded at the first use."""
+    if archives := bundle.cached():
+        return archives
     try:
         bundle.folder.parent.mkdir(parents=True, exist_ok=True)
         with _alone(bundle.folder.parent / "lock"):
-            if not bundle.cached():  # another process may have fetched it while this one waited
-                say(f"fetching {bundle.name} from Maven Central, once")
+            if not bundle.cached():  # another process may have downloaded it meanwhile
+                say(f"downloading {bundle.name} from Maven Central, once")
                 _fetch(bundle)
                 say(f"{len(bundle.cached())} archives are in {bundle.folder}")
     except OSError as error:
@@ -61,7 +61,7 @@ def _fetch(bundle: Bundle) -> None:
     ivy = sorted((spark_home() / "jars").glob("ivy-*.jar"))
     if not ivy:
         raise _cannot(bundle, f"{spark_home()} holds no Ivy")
-    downloads = bundle.folder.parent / "downloads"  # what a broken attempt leaves here is not fetched again
+    downloads = bundle.folder.parent / "downloads"  # kept by a failed attempt for the next one
     with tempfile.TemporaryDirectory(dir=bundle.folder.parent) as scratch:
         wanted, jars = Path(scratch) / "ivy.xml", Path(scratch) / "jars"
         wanted.write_bytes(_module(bundle))
@@ -78,10 +78,10 @@ def _fetch(bundle: Bundle) -> None:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise _cannot(bundle, f"not done after {FETCH_SECONDS:g} s") from None
+            raise _cannot(bundle, f"not finished after {FETCH_SECONDS:g} s") from None
         if done.returncode or not any(jars.glob("*.jar")):
             raise _cannot(bundle, _reason(done.stdout + done.stderr))
-        shutil.rmtree(bundle.folder, ignore_errors=True)  # empty, or there would be nothing to fetch
+        shutil.rmtree(bundle.folder, ignore_errors=True)  # empty, as there was something to download
         jars.rename(bundle.folder)
     shutil.rmtree(downloads, ignore_errors=True)
 
@@ -93,37 +93,37 @@ def _module(bundle: Bundle) -> bytes:
     ElementTree.SubElement(ElementTree.SubElement(module, "configurations"), "conf", name="default")
     dependencies = ElementTree.SubElement(module, "dependencies")
     # Ivy calls a Maven artifact alone `master`, and with all that it needs at run time `default`.
-    part = "default" if bundle.with_dependencies else "master"
+    configuration = "default" if bundle.with_dependencies else "master"
     for artifact in bundle.artifacts:
         group, name, version = artifact.split(":")
         ElementTree.SubElement(
-            dependencies, "dependency", org=group, name=name, rev=version, conf=f"default->{part}"
+            dependencies, "dependency", org=group, name=name, rev=version, conf=f"default->{configuration}"
         )
     return ElementTree.tostring(module)
 
 
 def _reason(log: str) -> str:
-    """Pick out of Ivy's report why it could not reach a server, or else what it did not find there."""
+    """Return why Ivy could not reach a server, or else what it did not find there."""
     lines = [line.strip(" \t:") for line in log.splitlines()]
     for sign in ("access error", "not found", "FAILED", "rror"):
         for line in lines:
             if sign in line:
                 return line[:300]
-    return "Ivy does not say why"
+    return "Ivy gave no reason"
 
 
 def _cannot(bundle: Bundle, reason: str) -> UserError:
     by_hand = f"put the jars of {', '.join(bundle.artifacts)}"
-    by_hand += " with all that they need" if bundle.with_dependencies else ""
+    by_hand += " with their dependencies" if bundle.with_dependencies else ""
     return UserError(
-        f"{bundle.name} cannot be fetched from Maven Central ({reason}); {by_hand} into {bundle.folder}"
+        f"{bundle.name} cannot be downloaded from Maven Central ({reason}); {by_hand} into {bundle.folder}"
         + (f", or {bundle.otherwise}" if bundle.otherwise else "")
     )
 
 
 @contextmanager
 def _alone(lock: Path) -> Iterator[None]:
-    """One process fetches; the others wait, and find the archives there."""
+    """Let one process download; the others wait, and then find the archives."""
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

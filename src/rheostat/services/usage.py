@@ -1,4 +1,4 @@
-"""What processes use of this machine, read from /proc."""
+"""CPU and memory that processes use, from /proc."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def session_usage(session: int) -> Usage:
-    """The sum over a session's processes; what ended children used counts with their parents."""
+    """Return the sum over a session's processes, ended children included."""
     cpu = memory = 0.0
     for pid in members(session):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""From the account of a run to its result. Pure: no Spark, no clock."""
+"""Turns the account of a run into its result. Pure: no Spark, no clock."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,19 +17,18 @@ from rheostat.workloads import parse_curve
 
 @dataclass
 class Account:
-    """What a run did and what it paid for; times are seconds since it began."""
+    """What a run did and which nodes it paid for; times are seconds since its start."""
 
-    paid: list[tuple[float, int, int]] = field(
-        default_factory=list
-    )  # nodes, nodes with executors that are ready
+    # nodes that are paid for, and those whose executors are ready
+    paid: list[tuple[float, int, int]] = field(default_factory=list)
     instances: list[tuple[float, float]] = field(default_factory=list)
-    done: list[tuple[float, float]] = field(default_factory=list)  # where the source of what is done stands
-    arrived: dict[float, float] = field(default_factory=dict)  # rows in the topic, if there is one
-    source_began: float | None = None  # when the rate source began to count, if there is none
-    missed: str = ""  # what was not heard of, so that the counts are wrong
+    done: list[tuple[float, float]] = field(default_factory=list)  # position of the source in what is done
+    arrived: dict[float, float] = field(default_factory=dict)  # rows in the topic, if there is a topic
+    source_began: float | None = None  # start of the rate source, if there is no topic
+    missed: str = ""  # what was not observed, so that the counts are wrong
 
     def begins(self, trial: Trial) -> float | None:
-        """When the load began, be it with silence; None: not yet."""
+        """Return when the load started, even if with silence; None: not yet."""
         if not trial.kafka:
             return self.source_began
         arrived = Count.of(sorted(self.arrived.items()))
@@ -38,7 +37,7 @@ class Account:
         return float(arrived.at[max(0, int(np.argmax(arrived.rows > 0)) - 1)]) - trial.silent_seconds
 
     def counts(self, trial: Trial, begins: float) -> tuple[Count, Count]:
-        """Rows that arrived, and rows that are done, both as the load counts them."""
+        """Return the rows that arrived and those that are done, counted as the load counts."""
         done = Count.of(self.done)
         if trial.kafka:
             return Count.of(sorted(self.arrived.items())), done
@@ -48,8 +47,10 @@ class Account:
         return ticks, Count(done.at, ticks.rows[read])
 
 
-def judge_run(trial: Trial, one: Contestant, number: int, account: Account, turns: Sequence[Turn]) -> Result:
-    """The load as it was offered, what was done of it, when, and on what."""
+def judge_run(
+    trial: Trial, contestant: Contestant, number: int, account: Account, turns: Sequence[Turn]
+) -> Result:
+    """Return the load that was offered, what was done of it and when, and on which nodes."""
     begins = account.begins(trial)
     if len(account.done) < 4 or not account.paid or begins is None:
         raise RheostatError("too few batches ended")
@@ -61,7 +62,7 @@ def judge_run(trial: Trial, one: Contestant, number: int, account: Account, turn
     nodes = _latest(times, paid_at, paid)
     ours = [turn.outcome.status for turn in turns if turn.observation.end >= times[0]]
     return Result(
-        contestant=one.name,
+        contestant=contestant.name,
         number=number,
         load=_listed(rate(times, arrived)),
         throughput=_listed(rate(times, done)),
@@ -72,7 +73,7 @@ def judge_run(trial: Trial, one: Contestant, number: int, account: Account, turn
             pair for turn in turns if turn.observation.start >= times[0] and (pair := _work(turn, trial.node))
         ],
         startups=_startups(paid_at, paid, serving),
-        changes=int(np.count_nonzero(np.diff(nodes))) if one.allocated else ours.count(Status.APPLIED),
+        changes=int(np.count_nonzero(np.diff(nodes))) if contestant.allocated else ours.count(Status.APPLIED),
         failed=ours.count(Status.FAILED),
     )
 
@@ -82,12 +83,12 @@ def _listed(values: Floats) -> list[float]:
 
 
 def _latest(times: Floats, at: Floats, values: Floats) -> Floats:
-    """The value that held at each moment."""
+    """Return the value that held at each time."""
     return np.asarray(values[np.maximum(0, np.searchsorted(at, times, side="right") - 1)])
 
 
 def _work(turn: Turn, kind: NodeKind) -> tuple[float, float] | None:
-    """The load and the cores that all nodes used in a window."""
+    """Return the load and the cores that all nodes used in a window."""
     load, nodes = turn.observation.total_load, turn.observation.nodes
     used = [node.cpu for node in nodes if node.cpu is not None]
     if load is None or not nodes or len(used) < len(nodes):
@@ -96,10 +97,10 @@ def _work(turn: Turn, kind: NodeKind) -> tuple[float, float] | None:
 
 
 def _startups(at: Floats, paid: Floats, serving: Floats) -> list[float]:
-    """For every rise of the nodes that are paid for, the seconds until as many serve."""
-    found = []
+    """Return, for every increase of paid nodes, the seconds until that many serve."""
+    seconds = []
     for index in np.flatnonzero(np.diff(paid) > 0) + 1:
         ready = np.flatnonzero((serving[index:] >= paid[index]) | (paid[index:] < paid[index]))
         if ready.size and paid[index + ready[0]] >= paid[index]:
-            found.append(round(float(at[index + ready[0]] - at[index]), 2))
-    return found
+            seconds.append(round(float(at[index + ready[0]] - at[index]), 2))
+    return seconds

@@ -1,4 +1,4 @@
-"""One run of a trial: an application under a load, scaled by a policy, by Spark itself, or not at all."""
+"""One run of a trial: an application under a load, scaled by a policy, by Spark, or not at all."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -15,41 +15,43 @@ from rheostat.run.composition import Running, start_run
 from rheostat.run.order import RESCALE_ABOVE, Order, with_period
 from rheostat.trials.accounting import Account, judge_run
 from rheostat.trials.contestants import Contestant
-from rheostat.trials.feed import Feed, feed
+from rheostat.trials.feed import Feed, feeding
 from rheostat.trials.trial import Result, Trial
 
-SENT_SECONDS = 30.0  # for the first row to reach its topic
-LAST_SECONDS = 60.0  # for the batch to end that ran when the load was over; what is done later is not done
+FIRST_ROW_SECONDS = 30.0  # for a row to reach the topic
+LAST_BATCH_SECONDS = 60.0  # for the batch that ran when the load ended; later batches do not count
 BILL_SECONDS = 0.25
 
 
-def run_one(trial: Trial, one: Contestant, number: int, folder: Path, say: Callable[[str], None]) -> Result:
-    """Run the application once, on a fresh cluster; what cannot run is a result too."""
+def run_contestant(
+    trial: Trial, contestant: Contestant, number: int, folder: Path, say: Callable[[str], None]
+) -> Result:
+    """Run the application once, on a fresh cluster; a failure is a result, too."""
     try:
         with _input(trial) as sent:
-            return _run(trial, one, number, _order(trial, one, folder, sent), sent, say)
+            return _run(trial, contestant, number, _order(trial, contestant, folder, sent), sent, say)
     except RheostatError as error:
-        return Result(one.name, number, failure=str(error), refused=isinstance(error, UserError))
+        return Result(contestant.name, number, failure=str(error), refused=isinstance(error, UserError))
 
 
 def _input(trial: Trial) -> AbstractContextManager[Feed | None]:
     if trial.kafka is None:
         return nullcontext()
-    return feed(trial.kafka, trial.load, trial.seed, trial.partitions)
+    return feeding(trial.kafka, trial.load, trial.seed, trial.partitions)
 
 
-def _order(trial: Trial, one: Contestant, folder: Path, sent: Feed | None) -> Order:
-    own = ("--topic", sent.topic) if sent else (trial.load, "--partitions", str(trial.partitions))
+def _order(trial: Trial, contestant: Contestant, folder: Path, sent: Feed | None) -> Order:
+    source = ("--topic", sent.topic) if sent else (trial.load, "--partitions", str(trial.partitions))
     return Order(
         name=Path(trial.app).stem,
         script=trial.script,
-        policy=with_period(build(one.policy), trial.period_seconds),
-        policy_text=one.name,
+        policy=with_period(build(contestant.policy), trial.period_seconds),
+        policy_text=contestant.name,
         folder=folder,
-        arguments=(*own, "--seed", str(trial.seed)),
+        arguments=(*source, "--seed", str(trial.seed)),
         mode=trial.mode,
         kinds=(trial.node,),
-        bounds=one.bounds(trial.nodes),
+        bounds=contestant.bounds(trial.nodes),
         guards=Guards(
             cooldown_seconds=trial.cooldown_seconds,
             changes_per_hour=0,
@@ -57,17 +59,21 @@ def _order(trial: Trial, one: Contestant, folder: Path, sent: Feed | None) -> Or
         ),
         trigger_seconds=trial.trigger_seconds,
         kafka=trial.kafka,
-        allocated=one.allocated,
+        allocated=contestant.allocated,
         seed=trial.seed,
-        settings={**trial.settings, **(_allocation(trial) if one.allocated else {}), **one.settings},
+        settings={
+            **trial.settings,
+            **(_allocation(trial) if contestant.allocated else {}),
+            **contestant.settings,
+        },
         facts={"curve": trial.load, "seed": trial.seed},
     )
 
 
 def _allocation(trial: Trial) -> dict[str, str]:
-    """Spark's dynamic allocation with its defaults; what Rheostat adds for itself is off."""
+    """Return the defaults of Spark's dynamic allocation; what Rheostat adds to Spark is off."""
     if trial.node.executors > 1:
-        raise UserError("spark-dra would spread the executors of a node over others: give it executors=1")
+        raise UserError("spark-dra would spread a node's executors over other nodes: use --node executors=1")
     low, high = trial.nodes.min_nodes, trial.nodes.max_nodes
     return {
         "spark.dynamicAllocation.enabled": "true",
@@ -83,7 +89,7 @@ def _allocation(trial: Trial) -> dict[str, str]:
 
 def _run(
     trial: Trial,
-    one: Contestant,
+    contestant: Contestant,
     number: int,
     order: Order,
     sent: Feed | None,
@@ -91,9 +97,9 @@ def _run(
 ) -> Result:
     with start_run(order, say) as running:
         if len(running.engine.topology.sources) > 1:
-            raise UserError(f"{trial.app} has several sources: a trial counts the rows of one")
+            raise UserError(f"{trial.app} has several sources: a trial counts the rows of a single source")
         if len(running.engine.monitor.queries) > 1:
-            raise UserError(f"{trial.app} is a graph of queries: a trial counts the rows of one")
+            raise UserError(f"{trial.app} is a graph of queries: a trial counts the rows of a single query")
         if sent:
             sent.begin()
         with Bookkeeper(running, trial, say) as books:
@@ -101,14 +107,14 @@ def _run(
                 books.wait_for_arrivals()
             books.ends_at = running.clock.now() + trial.seconds - (trial.silent_seconds if sent else 0.0)
             turns = list(running.turns(books.ends_at))
-            books.wait_for_the_end()
+            books.wait_for_last_batch()
         if sent:
             sent.check()
-        return judge_run(trial, one, number, books.account, turns)
+        return judge_run(trial, contestant, number, books.account, turns)
 
 
 class Bookkeeper:
-    """Keeps the account of a run, at every heartbeat and also while its controller waits for a node."""
+    """Keeps the account of a run, at every heartbeat and while its controller waits for a node."""
 
     def __init__(self, running: Running, trial: Trial, say: Callable[[str], None]) -> None:
         self.engine: SparkEngine = running.engine
@@ -116,7 +122,7 @@ class Bookkeeper:
         self.account, self._say = Account(), say
         self._began_at, self._folder = running.began_at, running.order.folder
         self._last = -1
-        self._over = Event()
+        self._ended = Event()
         self._thread = Thread(target=self._bill, name="bill", daemon=True)
         running.heartbeat.listen(self._on_beat)
 
@@ -125,23 +131,23 @@ class Bookkeeper:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._over.set()
+        self._ended.set()
         self._thread.join()
         if kind is None:
             self.engine.poll()
             self._record_batches()
 
     def wait_for_arrivals(self) -> None:
-        """Until the topic has its first rows."""
-        until = self._clock.now() + SENT_SECONDS + self.trial.silent_seconds
+        """Wait until the topic has its first rows."""
+        until = self._clock.now() + FIRST_ROW_SECONDS + self.trial.silent_seconds
         while len(set(self.account.arrived.values())) < 2:
             if self._clock.now() > until:
-                raise RheostatError(f"no row reached its topic within {SENT_SECONDS:g} s")
+                raise RheostatError(f"no row reached the topic within {FIRST_ROW_SECONDS:g} s")
             self._clock.sleep(0.2)
 
-    def wait_for_the_end(self) -> None:
-        """Until it is known what was done up to the load's end."""
-        until = self._clock.now() + LAST_SECONDS
+    def wait_for_last_batch(self) -> None:
+        """Wait until the batches up to the load's end are counted."""
+        until = self._clock.now() + LAST_BATCH_SECONDS
         while self._clock.now() < until:
             begins, done = self.account.begins(self.trial), self.account.done
             if begins is not None and done and done[-1][0] >= begins + self.trial.seconds:
@@ -149,22 +155,21 @@ class Bookkeeper:
             self._clock.sleep(0.2)
 
     def _bill(self) -> None:
-        provider = self.engine.provider
         try:
-            while not self._over.wait(BILL_SECONDS):
-                monitor, nodes = self.engine.monitor, provider.nodes()
+            while not self._ended.wait(BILL_SECONDS):
+                monitor, nodes = self.engine.monitor, self.engine.provider.nodes()
                 hosts = [monitor.node_of(executor) for executor in monitor.executors if executor.ready]
                 serving = sum(hosts.count(node.name) >= node.kind.executors for node in nodes)
                 self.account.paid.append((self._clock.now(), len(nodes), serving))
-        except Exception as error:  # nobody else hears of it
-            self.account.missed = f"the nodes were not counted to the end: {error!r}"
+        except Exception as error:  # in a thread: it would be lost
+            self.account.missed = f"counting the nodes failed before the end: {error!r}"
 
     def _on_beat(self, now: float) -> None:
-        if self._over.is_set():
+        if self._ended.is_set():
             return
         self._record_batches()
-        seen = self.engine.monitor.peek(now, self.engine.topology)
-        behind = "" if seen.lag_seconds is None else f", lag {seen.lag_seconds:.1f} s"
+        measures = self.engine.monitor.peek(now, self.engine.topology)
+        behind = "" if measures.lag_seconds is None else f", lag {measures.lag_seconds:.1f} s"
         nodes = self.engine.configuration.nodes
         self._say(f"{max(0.0, self.ends_at - now):.0f} s left, {nodes} nodes{behind}")
 
@@ -173,7 +178,7 @@ class Bookkeeper:
         monitor, account = self.engine.monitor, self.account
         query = next(iter(monitor.queries.values()))
         for batch in monitor.recent:
-            if batch.number > self._last and not batch.idle:  # an idle one has the number of the next
+            if batch.number > self._last and not batch.idle:  # an idle batch has the number of the next one
                 if 0 <= self._last < batch.number - 1:
                     account.missed = f"batch {batch.number - 1} was not reported: its driver died"
                 before = account.done[-1][1] if account.done else 0.0

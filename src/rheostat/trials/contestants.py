@@ -1,4 +1,4 @@
-"""Who takes part in a trial: a policy, a fixed number of nodes, or Spark's dynamic allocation."""
+"""Contestants of a trial: a policy, a fixed number of nodes, or Spark's dynamic allocation."""
 
 import re
 from collections.abc import Mapping
@@ -8,27 +8,27 @@ from hashlib import sha256
 from rheostat.model.configuration import Bounds
 
 PEERS = ("static-min", "static-peak", "spark-dra", "spark-dra-quick")  # besides policies
-QUICK_SECONDS = 10  # idle time after which `spark-dra-quick` gives up an executor
+QUICK_SECONDS = 10  # idle time after which `spark-dra-quick` releases an executor
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """Who scales."""
+    """Something that scales the application."""
 
     name: str
     policy: str
     allocated: bool = False  # Spark's dynamic allocation scales
     settings: Mapping[str, str] = field(default_factory=dict)
-    nodes: str = "all"  # or "min", "max": a fixed number
+    nodes: str = "all"  # or "min" or "max": fixed at that bound
 
     @property
     def folder(self) -> str:
-        """A file name that no other contestant has."""
+        """A unique file name."""
         plain = re.sub(r"[^\w.=-]+", "-", self.name).strip("-")[:80]
         return plain if plain == self.name else f"{plain}-{sha256(self.name.encode()).hexdigest()[:6]}"
 
     def bounds(self, given: Bounds) -> Bounds:
-        """The nodes that it may choose between."""
+        """Return the bounds on its nodes."""
         fixed = {"min": given.min_nodes, "max": given.max_nodes}.get(self.nodes)
         return given if fixed is None else Bounds(fixed, fixed)
 

@@ -1,4 +1,4 @@
-"""A load that goes through a topic of its own, sent by a process of its own."""
+"""Sends a trial's load through its own topic, in its own process."""
 
 import secrets
 import signal
@@ -15,21 +15,21 @@ from rheostat.services.interrupts import uninterrupted
 
 @dataclass
 class Feed:
-    """Sends a curve to a topic once it is told to."""
+    """Sends a curve to a topic, from `begin` on."""
 
     servers: str
     curve: str
     seed: int
-    keep: Callable[[int], None]  # told of the sender, ends it when this process is gone
+    keep: Callable[[int], None]  # registers the sender, to be stopped with this process
     topic: str = field(default_factory=lambda: f"rheostat-feed-{secrets.token_hex(6)}")
     _process: "subprocess.Popen[bytes] | None" = None
 
     def begin(self) -> None:
-        """Start to send."""
-        own = ["load", "run", self.curve, "--kafka", self.topic, "--servers", self.servers]
+        """Start sending."""
+        command = ["load", "run", self.curve, "--kafka", self.topic, "--servers", self.servers]
         with uninterrupted():
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "rheostat", *own, "--seed", str(self.seed)],
+                [sys.executable, "-m", "rheostat", *command, "--seed", str(self.seed)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -38,9 +38,9 @@ class Feed:
             self.keep(self._process.pid)
 
     def check(self) -> None:
-        """Refuse to go on with a sender that failed."""
+        """Raise RheostatError if the sender failed."""
         if self._process and self._process.poll():
-            raise RheostatError(f"the sender of the load ended with exit code {self._process.returncode}")
+            raise RheostatError(f"the load generator failed with exit code {self._process.returncode}")
 
     def end(self) -> None:
         """Stop sending."""
@@ -50,18 +50,18 @@ class Feed:
 
 
 @contextmanager
-def feed(servers: str, curve: str, seed: int, partitions: int) -> Iterator[Feed]:
-    """Make the topic; on the way out end the sender and delete the topic."""
+def feeding(servers: str, curve: str, seed: int, partitions: int) -> Iterator[Feed]:
+    """Create the topic; on exit stop the sender and delete the topic."""
     from rheostat.services.kafka_topics import (  # noqa: PLC0415 - most trials need no Kafka client
         create_topic,
         delete_topics,
     )
 
     with sessions_ended_on_exit() as keep:
-        made = Feed(servers, curve, seed, keep)
-        create_topic(servers, made.topic, partitions)
+        feed = Feed(servers, curve, seed, keep)
+        create_topic(servers, feed.topic, partitions)
         try:
-            yield made
+            yield feed
         finally:
-            made.end()
-            delete_topics(servers, [made.topic])
+            feed.end()
+            delete_topics(servers, [feed.topic])

@@ -1,4 +1,4 @@
-"""What a trial shows: measures with their spread, and the bounds that a policy has to keep."""
+"""The report of a trial: measures with their spread, and the bounds that a policy has to keep."""
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -13,13 +13,13 @@ from rheostat.analyze.judging import WINDOW_SECONDS, Floats, Measures, Series, j
 from rheostat.trials.trial import Result, Trial
 
 PEAK, ALLOCATION = "static-peak", "spark-dra"
-REPEATS = 3  # from which on a bound is kept for good
+REPEATS = 3  # that a bound must be kept in
 FEWER_THAN_PEAK, FEWER_THAN_ALLOCATION = 0.40, 0.25  # node-seconds
 LAG_TO_CONTROL, LAG_TO_ALLOCATION = 2.0, 1.5  # p99
 DEGRADED = 0.15
-LAG_CURVES = ("stair", "sine")  # the curves on which the lag is bound; a square leaves no time to act
+LAG_CURVES = ("stair", "sine")  # curves on which the lag has a bound; a square leaves no time to act
 
-# Header, how to take it from the measures, how to write it.
+# Header, its measure, its format.
 Column = tuple[str, Callable[[Measures], float | None], str]
 COLUMNS: tuple[Column, ...] = (
     ("degraded", lambda m: m.throughput_degradation, "{:.3f}"),
@@ -37,39 +37,39 @@ COLUMNS: tuple[Column, ...] = (
 
 @dataclass(frozen=True)
 class Check:
-    """A bound, and what was reached: the median over the repeats."""
+    """A bound, and the value reached: the median over the repeats."""
 
     policy: str
     what: str
-    runs: Sequence[float]  # what each repeat reached
+    runs: Sequence[float]  # the value of each repeat
     bound: float
     form: str
-    least: bool = False  # whether the bound is a least, not a most
+    is_minimum: bool = False
 
     @property
-    def found(self) -> float:
-        """NaN: there was nothing to take it from."""
+    def value(self) -> float:
+        """The median; NaN without any run."""
         return median(self.runs) if self.runs else math.nan
 
     @property
     def kept(self) -> bool:
-        return self.found >= self.bound if self.least else self.found <= self.bound
+        return self.value >= self.bound if self.is_minimum else self.value <= self.bound
 
     @property
     def verdict(self) -> str:
-        """A run or two may be luck."""
+        """Whether it is kept; one or two runs prove little."""
         few = len(self.runs) < REPEATS
         return ("ok so far" if few else "ok") if self.kept else "RED"
 
     @property
     def cells(self) -> tuple[str, str, str, str, str]:
-        """For a table."""
-        word = "at least" if self.least else "at most"
-        found = self.form.format(self.found) if math.isfinite(self.found) else "no run"
+        """A row of a table."""
+        word = "at least" if self.is_minimum else "at most"
+        value = self.form.format(self.value) if math.isfinite(self.value) else "no run"
         return (
             self.policy,
             self.what,
-            found,
+            value,
             f"{word} {self.form.format(self.bound)}",
             self.verdict,
         )
@@ -80,10 +80,10 @@ class Report:
     """A trial, judged."""
 
     trial: Trial
-    measures: Mapping[str, Sequence[Measures]]  # of each contestant, by repeat
+    measures: Mapping[str, Sequence[Measures]]  # per contestant, by repeat
     failures: Sequence[Result]
     checks: Sequence[Check]
-    series: Mapping[str, Series]  # of the first repeat, as they are drawn
+    series: Mapping[str, Series]  # of the first repeat, to draw
 
     @property
     def title(self) -> str:
@@ -97,21 +97,17 @@ class Report:
         return [column for column in COLUMNS if priced or column[0] != "money"]
 
     def rows(self) -> list[tuple[str, ...]]:
-        """The measures as text: the median, and the spread where there are repeats."""
+        """Return the measures as text: the median, and the spread over repeats."""
         return [
-            (
-                name,
-                str(len(found)),
-                *(_spread(list(map(take, found)), form) for _, take, form in self.columns),
-            )
-            for name, found in self.measures.items()
+            (name, str(len(runs)), *(_spread(list(map(take, runs)), form) for _, take, form in self.columns))
+            for name, runs in self.measures.items()
         ]
 
     def failed(self) -> list[str]:
-        """Who did not run, and why, a line each."""
+        """Return a line for each contestant that did not run, and why."""
         repeats: dict[tuple[str, str], list[str]] = {}
-        for one in self.failures:
-            repeats.setdefault((one.contestant, one.failure), []).append(str(one.number))
+        for result in self.failures:
+            repeats.setdefault((result.contestant, result.failure), []).append(str(result.number))
         lines = []
         for (name, why), numbers in repeats.items():
             some = f" in repeat {' and '.join(numbers)}" if name in self.measures else ""
@@ -119,7 +115,7 @@ class Report:
         return lines
 
     def markdown(self, plots: Sequence[str]) -> str:
-        """As a document."""
+        """Return the report as Markdown."""
         trial, nodes, node = self.trial, self.trial.nodes, self.trial.node
         lines = [
             f"# {trial.app} under `{trial.curve}`",
@@ -135,11 +131,11 @@ class Report:
         return "\n".join(lines) + "\n"
 
     def tables(self) -> list[str]:
-        """The two tables in Markdown: measures, and bounds."""
+        """Return the tables of measures and bounds in Markdown."""
         header = ["", "runs", *(name for name, _, _ in self.columns)]
         bounds = [
-            (policy, what, found, bound, f"**{verdict}**" if verdict == "RED" else verdict)
-            for policy, what, found, bound, verdict in (check.cells for check in self.checks)
+            (policy, what, value, bound, f"**{verdict}**" if verdict == "RED" else verdict)
+            for policy, what, value, bound, verdict in (check.cells for check in self.checks)
         ]
         return [
             *_table(header, self.rows()),
@@ -149,22 +145,22 @@ class Report:
         ]
 
 
-def make_report(trial: Trial, tried: Sequence[str], results: Sequence[Result]) -> Report:
+def make_report(trial: Trial, judged: Sequence[str], results: Sequence[Result]) -> Report:
     """Judge every run of a trial."""
     ran = [result for result in results if not result.failure]
     names = list(dict.fromkeys(result.contestant for result in results))
-    needed = _cores_needed([pair for one in ran if one.contestant == PEAK for pair in one.work])
+    needed = _cores_needed([pair for result in ran if result.contestant == PEAK for pair in result.work])
     measures = {
-        name: [_measures(trial, one, needed) for one in ran if one.contestant == name]
+        name: [_measures(trial, result, needed) for result in ran if result.contestant == name]
         for name in names
-        if any(one.contestant == name for one in ran)
+        if any(result.contestant == name for result in ran)
     }
-    first = {one.contestant: _drawn(one.series, _window(trial)) for one in reversed(ran)}
+    first = {result.contestant: _smoothed(result.series, _window(trial)) for result in reversed(ran)}
     return Report(
         trial,
         measures,
-        [one for one in results if one.failure],
-        [check for name in tried for check in _checks(trial, name, ran, names)],
+        [result for result in results if result.failure],
+        [check for name in judged for check in _checks(trial, name, ran, names)],
         {name: first[name] for name in names if name in first},
     )
 
@@ -184,8 +180,8 @@ def _window(trial: Trial) -> float:
     return max(WINDOW_SECONDS, ceil(WINDOW_SECONDS / trial.trigger_seconds) * trial.trigger_seconds)
 
 
-def _drawn(series: Series, window: float) -> Series:
-    """As it is drawn: between two batches nothing is done and the lag grows, which hides everything else."""
+def _smoothed(series: Series, window: float) -> Series:
+    """Smooth a series for drawing: its steps between two batches would hide everything else."""
     around = min(len(series.lag), round(window / series.step_seconds))
     before, after = (around - 1) // 2, around // 2
 
@@ -198,34 +194,34 @@ def _drawn(series: Series, window: float) -> Series:
 
 
 def _cores_needed(work: Sequence[tuple[float, float]]) -> Callable[[Floats], Floats]:
-    """Cores by load: a line through what the nodes of the reference used, for the oracle."""
+    """Return the cores that a load needs, for the oracle: a line through what the reference used."""
     if len({load for load, _ in work}) < 2:
         return np.zeros_like
     line = fit([load for load, _ in work], [cores for _, cores in work])
     return lambda load: np.asarray(np.maximum(0.0, line.at(0.0) + line.slope * load))
 
 
-def _checks(trial: Trial, name: str, results: Sequence[Result], took_part: Collection[str]) -> list[Check]:
-    """The bounds of a policy: ratios within a repeat, and their median."""
-    runs = {(one.contestant, one.number): one for one in results}
-    own = [one for one in results if one.contestant == name]
+def _checks(trial: Trial, name: str, results: Sequence[Result], contestants: Collection[str]) -> list[Check]:
+    """Check the bounds of a policy: ratios within a repeat, and their median."""
+    runs = {(result.contestant, result.number): result for result in results}
+    own = [result for result in results if result.contestant == name]
 
     def pairs(peer: str) -> list[tuple[Result, Result]]:
-        return [(one, runs[peer, one.number]) for one in own if (peer, one.number) in runs]
+        return [(mine, runs[peer, mine.number]) for mine in own if (peer, mine.number) in runs]
 
     def ratios(peer: str, of: Callable[[Result], float]) -> list[float]:
-        return [of(one) / (of(other) or math.nan) for one, other in pairs(peer)]
+        return [of(mine) / (of(other) or math.nan) for mine, other in pairs(peer)]
 
     def later_lags(peer: str) -> list[float]:
-        from_then = [(one, other, _caught_up(other, trial)) for one, other in pairs(peer)]
-        return [_p99(one, then) / (_p99(other, then) or math.nan) for one, other, then in from_then]
+        from_then = [(mine, other, _caught_up(other, trial)) for mine, other in pairs(peer)]
+        return [_p99(mine, then) / (_p99(other, then) or math.nan) for mine, other, then in from_then]
 
     def fewer_nodes(peer: str) -> list[float]:
-        return [1 - ratio for ratio in ratios(peer, lambda one: sum(one.nodes))]
+        return [1 - ratio for ratio in ratios(peer, lambda result: sum(result.nodes))]
 
-    def lag_to_control(one: Result) -> float:
+    def lag_to_control(result: Result) -> float:
         control = trial.trigger_seconds + trial.period_seconds
-        return _p99(one) / (control + median(one.startups or [0.0]))
+        return _p99(result) / (control + median(result.startups or [0.0]))
 
     checks = [
         Check(
@@ -234,13 +230,13 @@ def _checks(trial: Trial, name: str, results: Sequence[Result], took_part: Colle
             fewer_nodes(PEAK),
             FEWER_THAN_PEAK,
             "{:.1%}",
-            least=True,
+            is_minimum=True,
         )
     ]
     if trial.curve.partition(":")[0] in LAG_CURVES:
         what = "p99 lag in trigger + control period + node start-up"
-        checks.append(Check(name, what, [lag_to_control(one) for one in own], LAG_TO_CONTROL, "{:.2f}"))
-    if ALLOCATION in took_part:
+        checks.append(Check(name, what, [lag_to_control(result) for result in own], LAG_TO_CONTROL, "{:.2f}"))
+    if ALLOCATION in contestants:
         checks += [
             Check(
                 name,
@@ -248,14 +244,14 @@ def _checks(trial: Trial, name: str, results: Sequence[Result], took_part: Colle
                 fewer_nodes(ALLOCATION),
                 FEWER_THAN_ALLOCATION,
                 "{:.1%}",
-                least=True,
+                is_minimum=True,
             ),
             Check(name, f"p99 lag to {ALLOCATION}'s", ratios(ALLOCATION, _p99), LAG_TO_ALLOCATION, "{:.2f}"),
         ]
-    if any(_caught_up(one, trial) for one in results if one.contestant == ALLOCATION):
+    if any(_caught_up(result, trial) for result in results if result.contestant == ALLOCATION):
         what = f"the same, from when {ALLOCATION} had caught up with its start"
         checks.append(Check(name, what, later_lags(ALLOCATION), LAG_TO_ALLOCATION, "{:.2f}"))
-    degraded = [_measures(trial, one, np.zeros_like).throughput_degradation for one in own]
+    degraded = [_measures(trial, result, np.zeros_like).throughput_degradation for result in own]
     return [*checks, Check(name, "throughput degradation", degraded, DEGRADED, "{:.3f}")]
 
 
@@ -264,7 +260,7 @@ def _p99(result: Result, begin: int = 0) -> float:
 
 
 def _caught_up(result: Result, trial: Trial) -> int:
-    """The second from which on a run is no longer behind from before the curve; 0: it was not, or always is.
+    """Return the second at which a run has caught up with its start; 0: it was never behind, or always is.
 
     A stream that is never behind lags by up to twice its trigger.
     """
@@ -272,15 +268,15 @@ def _caught_up(result: Result, trial: Trial) -> int:
 
 
 def _spread(values: Sequence[float | None], form: str) -> str:
-    """The median, and from where to where.
+    """Return the median and the range.
 
     >>> _spread([0.3, 0.1, 0.2], "{:.1f}"), _spread([0.2], "{:.1f}"), _spread([None], "{:.1f}")
     ('0.2 (0.1-0.3)', '0.2', '-')
     """
-    known = [value for value in values if value is not None and math.isfinite(value)]
-    if not known:
+    finite = [value for value in values if value is not None and math.isfinite(value)]
+    if not finite:
         return "-"
-    middle, low, high = (form.format(value) for value in (median(known), min(known), max(known)))
+    middle, low, high = (form.format(value) for value in (median(finite), min(finite), max(finite)))
     return middle if low == high else f"{middle} ({low}-{high})"
 
 

@@ -1,22 +1,18 @@
 """The rounds of a trial: who runs when, and what its folder holds."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from rheostat.model.errors import UserError
 from rheostat.model.files import make_folder, write_whole
-from rheostat.policies.registry import split_top
-from rheostat.trials.contestant_run import run_one
+from rheostat.trials.contestant_run import run_contestant
 from rheostat.trials.contestants import Contestant, contestant
+from rheostat.trials.report import Report, make_report
+from rheostat.trials.setup import Contestants
 from rheostat.trials.trial import Result, Trial, read_result
 
-RESULT, ABOUT = "result.json", "trial.json"
-
-
-def split_names(text: str) -> list[str]:
-    """Split a list of contestants at its commas, except those inside parentheses."""
-    return [name.strip() for name in split_top(text) if name.strip()]
+RESULT, ABOUT, REPORT = "result.json", "trial.json", "trial.md"
 
 
 def schedule(names: list[str], repeat: int) -> Iterator[tuple[int, Contestant]]:
@@ -27,7 +23,7 @@ def schedule(names: list[str], repeat: int) -> Iterator[tuple[int, Contestant]]:
 
 
 def prepare(out: Path, trial: Trial) -> None:
-    """Make the folder of a trial, or check that it holds the same one."""
+    """Create the folder of a trial, or check that it holds the same trial."""
     make_folder(out)
     about = out / ABOUT
     if about.exists():
@@ -39,20 +35,22 @@ def prepare(out: Path, trial: Trial) -> None:
         write_whole(about, trial.json().encode())
 
 
-def folder_of(out: Path, one: Contestant, number: int) -> Path:
+def folder_of(out: Path, contestant: Contestant, number: int) -> Path:
     """Return where a run keeps its files."""
-    return out / one.folder / str(number)
+    return out / contestant.folder / str(number)
 
 
-def run(trial: Trial, one: Contestant, number: int, out: Path, say: Callable[[str], None]) -> Result | None:
-    """Run a contestant, unless it ran already; a run that failed is a result, too."""
-    folder = folder_of(out, one, number)
+def run(
+    trial: Trial, contestant: Contestant, number: int, out: Path, say: Callable[[str], None]
+) -> Result | None:
+    """Run a contestant, unless it has a result already; a failed run is a result, too."""
+    folder = folder_of(out, contestant, number)
     if (folder / RESULT).exists():
         return None
     shutil.rmtree(folder, ignore_errors=True)
-    result = run_one(trial, one, number, folder, say)
-    if result.refused and not any(out.glob(f"*/*/{RESULT}")):  # the first: the options are wrong
-        shutil.rmtree(out / one.folder, ignore_errors=True)
+    result = run_contestant(trial, contestant, number, folder, say)
+    if result.refused and not any(out.glob(f"*/*/{RESULT}")):  # the first run: the options are wrong
+        shutil.rmtree(out / contestant.folder, ignore_errors=True)
         (out / ABOUT).unlink()
         raise UserError(result.failure)
     folder.mkdir(parents=True, exist_ok=True)
@@ -61,8 +59,24 @@ def run(trial: Trial, one: Contestant, number: int, out: Path, say: Callable[[st
     return result
 
 
+def report(out: Path, trial: Trial, contestants: Contestants) -> Report | None:
+    """Judge the results in the folder; None without any."""
+    results = read_results(out, contestants.names)
+    return make_report(trial, contestants.policies, results) if results else None
+
+
+def write_report(out: Path, report: Report, plots: Sequence[str]) -> Path:
+    """Write the report as Markdown, with its plots."""
+    write_whole(out / REPORT, report.markdown(plots).encode())
+    return out / REPORT
+
+
 def read_results(out: Path, names: list[str]) -> list[Result]:
-    """Read all results in the folder, those that were asked for first."""
-    found = [read_result(path) for path in sorted(out.glob(f"*/*/{RESULT}"))]
+    """Read all results in the folder, in the order of these names; others follow."""
+    results = [read_result(path) for path in sorted(out.glob(f"*/*/{RESULT}"))]
     order = {name: place for place, name in enumerate(names)}
-    return sorted(found, key=lambda one: (order.get(one.contestant, len(order)), one.contestant, one.number))
+
+    def rank(result: Result) -> tuple[int, str, int]:
+        return order.get(result.contestant, len(order)), result.contestant, result.number
+
+    return sorted(results, key=rank)

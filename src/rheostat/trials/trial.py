@@ -1,4 +1,4 @@
-"""A trial as values: what all contestants have in common, and the result of a run."""
+"""A trial as values: the conditions of all contestants, and the result of a run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,7 @@ COUNTING = 2  # the version of how rows and times are counted; a trial of anothe
 
 @dataclass(frozen=True)
 class Trial:
-    """What all contestants have in common."""
+    """The conditions that are the same for all contestants."""
 
     app: str
     script: Path
@@ -39,7 +39,7 @@ class Trial:
 
     @property
     def load(self) -> str:
-        """The curve that is offered: its first load is held while everything warms up."""
+        """The offered curve: its first load is held while everything warms up."""
         return f"{self.curve}:lead={self.warm_up_seconds:g}" if self.warm_up_seconds else self.curve
 
     @property
@@ -49,24 +49,24 @@ class Trial:
 
     @property
     def silent_seconds(self) -> float:
-        """How long the load brings nothing at first."""
+        """How long the load is silent at first."""
         ticks = Count.of_curve(parse_curve(self.load), self.seed, begins=0.0)
         return float(ticks.at[max(0, int(np.argmax(ticks.rows > 0)) - 1)])
 
     def json(self) -> str:
-        """What tells this trial from another."""
-        own = replace(
+        """Return the options that identify a trial, as JSON."""
+        options = replace(
             self,
             script=Path(self.script.name),
             kafka="yes" if self.kafka else None,
             settings=without_secrets(self.settings),
         )
-        return _TRIAL.dump_json(own, indent=2).decode()
+        return _TRIAL.dump_json(options, indent=2).decode()
 
 
 @dataclass(frozen=True)
 class Result:
-    """A run, second by second from the beginning of its load."""
+    """A run, second by second from the start of its load."""
 
     contestant: str
     number: int
@@ -75,12 +75,14 @@ class Result:
     lag: list[float] = field(default_factory=list)
     nodes: list[float] = field(default_factory=list)
     instances: list[float] = field(default_factory=list)
-    work: list[tuple[float, float]] = field(default_factory=list)  # per window: load, cores that nodes used
+    work: list[tuple[float, float]] = field(
+        default_factory=list
+    )  # per window: the load, and the cores that the nodes used
     startups: list[float] = field(default_factory=list)  # seconds from ordering a node to its executors
     changes: int = 0
     failed: int = 0
-    failure: str = ""  # why it did not run
-    refused: bool = False  # because of a user's mistake
+    failure: str = ""  # why it could not run
+    refused: bool = False  # as the user's options were invalid
 
     @property
     def columns(self) -> tuple[list[float], ...]:
@@ -89,11 +91,11 @@ class Result:
 
     @property
     def series(self) -> Series:
-        """The same as arrays."""
+        """The same values as arrays."""
         return Series(1.0, *(np.array(column, dtype=np.float64) for column in self.columns))
 
     def line(self) -> str:
-        """In a few words."""
+        """Summarise it in one line."""
         if self.failure:
             return f"did not run: {self.failure}"
         return (
@@ -102,7 +104,7 @@ class Result:
         )
 
     def json(self) -> bytes:
-        """The content of its file."""
+        """Return the content of its file."""
         return _RESULT.dump_json(self)
 
 
@@ -118,5 +120,5 @@ def read_result(path: Path) -> Result:
         if not result.failure and (len(seconds) > 1 or 0 in seconds):
             raise ValueError
         return result
-    except (OSError, ValueError):  # pydantic's own error is one
-        raise FileError(f"{path}: is not the result of a trial; delete it, and the run is repeated") from None
+    except (OSError, ValueError):  # pydantic's error is a ValueError
+        raise FileError(f"{path}: is not the result of a trial; delete it to repeat the run") from None

@@ -43,10 +43,10 @@ def total(rows: DataFrame) -> DataFrame:
 def write(rows: DataFrame) -> DataStreamWriter:
     def keep(batch: DataFrame, number: int) -> None:
         """A batch that runs twice takes the same place."""
-        found = [row.asDict() for row in batch.collect()]
+        result = [row.asDict() for row in batch.collect()]
         SINK.mkdir(exist_ok=True)
         new = SINK / f"{number}.new"
-        new.write_text(json.dumps(found))
+        new.write_text(json.dumps(result))
         new.replace(SINK / f"{number}.json")
 
     return rows.writeStream.outputMode("update").foreachBatch(keep)

@@ -78,9 +78,11 @@ def topology10(app: Application) -> None:
     for name, children in shares.items():
         low = 0.0
         for child, share in children.items():
-            luck = f"pmod(xxhash64(value, '{name}'), 10000)"
-            some = rows[name].where(f"{luck} >= {low * 10000:.0f} and {luck} < {(low + share) * 10000:.0f}")
-            rows[child] = some.operator(child, tagged(child))
+            bucket = f"pmod(xxhash64(value, '{name}'), 10000)"
+            selected = rows[name].where(
+                f"{bucket} >= {low * 10000:.0f} and {bucket} < {(low + share) * 10000:.0f}"
+            )
+            rows[child] = selected.operator(child, tagged(child))
             low += share
             if child not in shares:
                 rows[child].sink(f"out {child}", keep(child))

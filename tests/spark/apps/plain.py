@@ -20,9 +20,9 @@ def keep(batch: DataFrame, number: int) -> None:
     """One file per batch, by its number: a batch that runs twice writes the same file twice."""
     if TRAP.exists():
         raise ValueError("fell into the trap")
-    one = batch.repartition(1)  # the script's own business, whatever the query's parallelism is
-    assert one.rdd.getNumPartitions() == 1
-    lines = [json.dumps(row.asDict()) for row in one.collect()]
+    item = batch.repartition(1)  # the script's own business, whatever the query's parallelism is
+    assert item.rdd.getNumPartitions() == 1
+    lines = [json.dumps(row.asDict()) for row in item.collect()]
     (FOLDER / "totals" / f"{number}.json").write_text("\n".join(lines))
 
 

@@ -49,7 +49,7 @@ STEPS: dict[str, Callable[[DataFrame], DataFrame]] = {
 }
 
 
-def said(source: str, step: str, mode: str) -> str:
+def verdict(source: str, step: str, mode: str) -> str:
     app = Application("plan")
     app.source("in", LOADS[source]).operator("step", STEPS[step]).sink("x", lambda rows: rows.writeStream)
     builder = Builder(app, spark, None)
@@ -67,23 +67,23 @@ def refused(source: str, mode: str) -> str:
     rows = app.source("in", LOADS[source])
     rows = rows.operator("step", STEPS["aggregate"], keys=["value"], stateful=True)
     rows.sink("x", lambda frame: frame.writeStream)
-    host: Any = SimpleNamespace(
+    runner: Any = SimpleNamespace(
         app=app,
         builder=Builder(app, spark, None),
         spec=SimpleNamespace(mode=mode),
         session=SimpleNamespace(spark=spark),
     )
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", "a.RocksDBStateStoreProvider")
-    return refusal(host, "step") or "ok"
+    return refusal(runner, "step") or "ok"
 
 
 if __name__ == "__main__":
-    found = {
-        f"{mode} {source} {step}": said(source, step, mode)
+    result = {
+        f"{mode} {source} {step}": verdict(source, step, mode)
         for mode in ("microbatch", "realtime")
         for source in LOADS
         for step in STEPS
     }
-    found |= {f"rescale {mode}": refused("live", mode) for mode in ("microbatch", "realtime")}
-    print(json.dumps(found))
+    result |= {f"rescale {mode}": refused("live", mode) for mode in ("microbatch", "realtime")}
+    print(json.dumps(result))
     spark.stop()

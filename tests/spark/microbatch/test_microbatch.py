@@ -13,18 +13,18 @@ from tests.spark.shared import Shared
 from tests.spark.support import observe_batches, observe_span, plan
 
 
-def test_a_rebalance_takes_hold_at_the_next_batch_and_never_restarts_the_query(shared: Shared) -> None:
+def test_a_rebalance_takes_effect_at_the_next_batch_and_never_restarts_the_query(shared: Shared) -> None:
     engine = shared.at(nodes=2, work=2, out=2)
     before = engine.monitor.run_id
     outcome = engine.apply(plan(engine, work=4, out=3))
     assert (outcome.status, outcome.pause_seconds) == (Status.APPLIED, 0)
-    seen = observe_batches(engine, 2)
+    observed = observe_batches(engine, 2)
     recent = (batch for batch in engine.monitor.recent if not batch.idle)
     effective = next(batch for batch in recent if batch.started >= outcome.finished_at)
     assert [stage.tasks for stage in effective.stages] == [1, 4, 3]
     assert engine.monitor.run_id == before
-    found = {name: measures.parallelism for name, measures in seen.operators.items()}
-    assert found == engine.configuration.parallelism
+    result = {name: measures.parallelism for name, measures in observed.operators.items()}
+    assert result == engine.configuration.parallelism
 
 
 def test_a_batch_that_begins_before_a_new_node_is_there_has_tasks_for_it(
@@ -46,20 +46,22 @@ def test_a_batch_that_begins_before_a_new_node_is_there_has_tasks_for_it(
     out = engine.apply(plan(engine, nodes=2, work=4))
     assert set(early) == {4}
     assert (out.status, engine.configuration.nodes, len(engine.monitor.executors)) == (Status.APPLIED, 2, 2)
-    seen = observe_batches(engine, 3)
-    assert [node.executors for node in seen.nodes] == [1, 1]
-    assert all(node.cpu is not None and node.memory for node in seen.nodes)
-    assert sum((node.instances or {}).get("work", 0) for node in seen.nodes) == 4  # at once, on four slots
+    observed = observe_batches(engine, 3)
+    assert [node.executors for node in observed.nodes] == [1, 1]
+    assert all(node.cpu is not None and node.memory for node in observed.nodes)
+    assert (
+        sum((node.instances or {}).get("work", 0) for node in observed.nodes) == 4
+    )  # at once, on four slots
     assert engine.monitor.run_id == before
 
 
-def test_the_batch_its_parts_and_the_lag_are_told(shared: Shared) -> None:
-    seen = observe_batches(shared.at(nodes=2), 3).application
-    assert seen.batches is not None and seen.batches >= 3
-    assert seen.batch_seconds is not None and seen.batch_seconds == pytest.approx(
-        seen.batch_parts["triggerExecution"], rel=0.01
+def test_the_batch_its_phases_and_the_lag_are_measured(shared: Shared) -> None:
+    observed = observe_batches(shared.at(nodes=2), 3).application
+    assert observed.batches is not None and observed.batches >= 3
+    assert observed.batch_seconds is not None and observed.batch_seconds == pytest.approx(
+        observed.batch_parts["triggerExecution"], rel=0.01
     )
-    assert seen.lag_seconds is not None and seen.lag_seconds > seen.batch_parts["addBatch"]
+    assert observed.lag_seconds is not None and observed.lag_seconds > observed.batch_parts["addBatch"]
 
 
 class Seen:
@@ -78,16 +80,16 @@ class Seen:
 
 def test_every_policy_of_the_core_decides_on_what_spark_measured(shared: Shared) -> None:
     engine = shared.at(nodes=2)
-    seen = Seen(engine, observe_batches(engine, 4))
+    observed = Seen(engine, observe_batches(engine, 4))
     for name in available():
-        turn = Loop(seen, engine.clock, build(name), Bounds(1, 2), dry_run=True).turn()
+        turn = Loop(observed, engine.clock, build(name), Bounds(1, 2), dry_run=True).turn()
         assert turn.plan.alert is None, (name, turn.plan.alert)
         assert "not measured" not in turn.plan.reason, (name, turn.plan.reason)
 
 
 def test_cpu_shares_are_those_of_the_known_costs(shared: Shared) -> None:
-    seen = observe_span(shared.at(nodes=2, work=2, out=2), 12.0)
-    cpu = {name: seen.operators[name].cpu_seconds or 0.0 for name in ("work", "out")}
+    observed = observe_span(shared.at(nodes=2, work=2, out=2), 12.0)
+    cpu = {name: observed.operators[name].cpu_seconds or 0.0 for name in ("work", "out")}
     # 4,000 rounds of a hash for each row against 200 for each of two, and what a task costs by itself.
     share = cpu["work"] / sum(cpu.values())
     assert 0.7 < share < 4_000 / 4_400 + 0.02

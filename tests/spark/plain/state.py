@@ -26,8 +26,8 @@ def at(run: Controller, nodes: int, project: int) -> Turn:
     run.wish({"parallelism": {"2-project": project}, "nodes": nodes})
 
     def there(turn: Turn) -> bool:
-        found = turn.outcome.configuration
-        same = (found.nodes, found.parallelism["2-project"]) == (nodes, project)
+        result = turn.outcome.configuration
+        same = (result.nodes, result.parallelism["2-project"]) == (nodes, project)
         return same and not turn.plan.changes and bool(turn.observation.application.batches)
 
     return run.wait_for_turn(there)
@@ -66,10 +66,10 @@ def commands(run: Controller) -> list[str]:
 
 def holding(run: Controller) -> list[Path]:
     """The files of a run, of its cluster and of its logs in which a secret can be read."""
-    found = []
+    result = []
     walks = chain(os.walk(run.place), os.walk(run.temporary))  # which skips folders that go meanwhile
     for path in [Path(folder) / name for folder, _, names in walks for name in names]:
         with suppress(OSError):  # gone meanwhile
             if path.is_file() and path.name != "spark.conf" and MARK.encode() in path.read_bytes():
-                found.append(path)
-    return found
+                result.append(path)
+    return result

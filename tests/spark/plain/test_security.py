@@ -39,24 +39,26 @@ def test_an_application_without_the_secret_is_refused(
     run: Controller, tmp_path: Path, secret: list[str], why: str
 ) -> None:
     [url] = eventually(lambda: {url for line in commands(run) for url in MASTER.findall(line)})
-    script, said = tmp_path / "stranger.py", tmp_path / "said"
+    script, message = tmp_path / "stranger.py", tmp_path / "said"
     script.write_text(STRANGER)
     with (
-        said.open("w") as out,
-        Popen([sys.executable, script, url, *secret], stdout=out, stderr=STDOUT) as one,
+        message.open("w") as out,
+        Popen([sys.executable, script, url, *secret], stdout=out, stderr=STDOUT) as item,
     ):
         try:
-            eventually(lambda: "Failed to connect to master" in said.read_text() and why in said.read_text())
-            assert "application app-" not in said.read_text()
+            eventually(
+                lambda: "Failed to connect to master" in message.read_text() and why in message.read_text()
+            )
+            assert "application app-" not in message.read_text()
         finally:
-            one.kill()  # Spark would try for a minute
+            item.kill()  # Spark would try for a minute
 
 
 def test_executors_get_the_secret_in_their_environment_also_on_nodes_that_are_added(run: Controller) -> None:
     at(run, nodes=1, project=2)
     at(run, nodes=2, project=3)
-    given = eventually(lambda: found if len(found := list(run.executors())) == 2 else None)
-    assert {one.get("_SPARK_AUTH_SECRET") for one in given} == {SETTINGS["spark.authenticate.secret"]}
+    given = eventually(lambda: result if len(result := list(run.executors())) == 2 else None)
+    assert {item.get("_SPARK_AUTH_SECRET") for item in given} == {SETTINGS["spark.authenticate.secret"]}
 
 
 def test_only_loopback_listens(run: Controller) -> None:
@@ -80,16 +82,16 @@ def test_no_command_line_shows_a_secret(run: Controller) -> None:
         return sum("CoarseGrainedExecutorBackend" in line for line in lines)
 
     # a JVM that is about to start a program shows its own line twice for a moment
-    lines = eventually(lambda: found if executors(found := commands(run)) >= 2 else None)
+    lines = eventually(lambda: result if executors(result := commands(run)) >= 2 else None)
     assert any("SparkSubmit" in line for line in lines)
     assert [line for line in lines if MARK in line] == []
 
 
 def test_no_file_that_others_can_read_holds_a_secret(run: Controller) -> None:
     run.wait_for_turns(1)
-    found = holding(run)
-    assert {path.name for path in found} == {"driver.json", "cluster.conf"}
-    assert {path.stat().st_mode & 0o077 for path in found} == {0}
+    result = holding(run)
+    assert {path.name for path in result} == {"driver.json", "cluster.conf"}
+    assert {path.stat().st_mode & 0o077 for path in result} == {0}
 
 
 def test_journal_status_and_explain_show_no_secret_even_of_a_query_that_failed(run: Controller) -> None:
@@ -101,11 +103,11 @@ def test_journal_status_and_explain_show_no_secret_even_of_a_query_that_failed(r
     assert "fell into the trap" in dumped
     assert MARK not in dumped
     for command in ("status", "status --json", "explain", "explain --json"):
-        told = subprocess.run(
+        output = subprocess.run(
             [RHEOSTAT, *command.split(), "--journal", str(run.folder / JOURNAL)],
             capture_output=True,
             text=True,
             check=True,
         )
-        assert told.stdout
-        assert MARK not in told.stdout + told.stderr
+        assert output.stdout
+        assert MARK not in output.stdout + output.stderr

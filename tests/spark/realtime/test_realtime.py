@@ -5,17 +5,17 @@ from tests.spark.shared import Shared
 from tests.spark.support import observe_batches, plan
 
 
-def test_a_rebalance_takes_hold_at_the_next_batch_and_never_restarts_the_query(shared: Shared) -> None:
+def test_a_rebalance_takes_effect_at_the_next_batch_and_never_restarts_the_query(shared: Shared) -> None:
     engine = shared.at(nodes=2, work=1, out=1)
     before = engine.monitor.run_id
     outcome = engine.apply(plan(engine, work=2))
     assert (outcome.status, engine.monitor.run_id) == (Status.APPLIED, before)
-    seen = observe_batches(engine, 1)
-    work = seen.operators["work"]
+    observed = observe_batches(engine, 1)
+    work = observed.operators["work"]
     assert work.parallelism == len(work.instances) == 2
-    assert sum(node.assigned for node in seen.nodes) == 4
-    places = {instance.node for one in seen.operators.values() for instance in one.instances}
-    assert places == {node.name for node in seen.nodes if node.assigned}
+    assert sum(node.assigned for node in observed.nodes) == 4
+    places = {instance.node for item in observed.operators.values() for instance in item.instances}
+    assert places == {node.name for node in observed.nodes if node.assigned}
 
 
 def test_instances_without_slots_are_refused_and_the_query_goes_on(shared: Shared) -> None:

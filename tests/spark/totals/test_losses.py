@@ -16,7 +16,7 @@ from tests.spark.shared import Shared
 from tests.spark.support import names, observe_batches, plan
 
 
-def test_a_worker_that_does_not_register_in_time_is_taken_back(
+def test_a_worker_that_does_not_register_in_time_is_removed(
     totals: Shared, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = totals.at(nodes=1, key=2)
@@ -37,12 +37,12 @@ def test_a_worker_that_does_not_register_in_time_is_taken_back(
     assert outcome.configuration == engine.configuration == before
     assert members(added[0].process.pid) == []
     assert added[0].group is None or not added[0].group.path.exists()
-    seen = observe_batches(engine, 1)
-    assert seen.operators["key"].parallelism == 2
+    observed = observe_batches(engine, 1)
+    assert observed.operators["key"].parallelism == 2
     assert engine.monitor.run_id == run
 
 
-def test_an_executor_that_dies_while_the_query_runs_is_replaced_and_both_are_told(
+def test_an_executor_that_dies_while_the_query_runs_is_replaced_and_both_are_reported(
     totals: Shared, cluster: LocalCluster
 ) -> None:
     engine = totals.at(nodes=1)
@@ -83,10 +83,10 @@ def test_a_node_that_ends_by_itself_is_replaced(totals: Shared, cluster: LocalCl
 
 def _executors(node: Worker) -> list[psutil.Process]:
     """The executors' processes on a node."""
-    found = []
+    result = []
     for pid in members(node.process.pid):
         with contextlib.suppress(psutil.Error):
             process = psutil.Process(pid)
             if any("CoarseGrainedExecutorBackend" in word for word in process.cmdline()):
-                found.append(process)
-    return found
+                result.append(process)
+    return result

@@ -22,9 +22,9 @@ def test_state_is_rewritten_for_more_and_for_fewer_instances(totals: Shared, bef
     outcome = engine.apply(plan(engine, total=count))
     assert outcome.status is Status.APPLIED, outcome.reason
     assert 0 < outcome.pause_seconds <= outcome.finished_at - outcome.started_at
-    seen = observe_batches(engine, 2)
-    assert seen.operators["total"].parallelism == count
-    assert seen.application.state_rows == KEYS
+    observed = observe_batches(engine, 2)
+    assert observed.operators["total"].parallelism == count
+    assert observed.application.state_rows == KEYS
 
 
 def test_a_driver_killed_while_it_rewrites_state_resumes_as_it_was(totals: Shared) -> None:
@@ -46,9 +46,9 @@ def test_a_driver_killed_while_it_rewrites_state_resumes_as_it_was(totals: Share
     outcome = engine.apply(plan(engine, total=3))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, "the rewrite was never seen"
     assert outcome.status is Status.FAILED
-    seen = observe_batches(engine, 2)
-    assert seen.operators["total"].parallelism == 2
-    assert any("restarting in" in event.text for event in seen.events if event.kind == "driver")
+    observed = observe_batches(engine, 2)
+    assert observed.operators["total"].parallelism == 2
+    assert any("restarting in" in event.text for event in observed.events if event.kind == "driver")
     again = engine.apply(plan(engine, total=3))
     assert again.status is Status.APPLIED, again.reason
     assert observe_batches(engine, 2).operators["total"].parallelism == 3

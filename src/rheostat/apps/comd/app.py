@@ -18,7 +18,7 @@ PLACES = "struct<x:array<float>,y:array<float>,z:array<float>>"
 
 
 def locate(crystal: Crystal) -> Transform:
-    """The cell of the grid in which each atom is."""
+    """Return the grid cell of each atom."""
     width = crystal.cells / GRID
 
     def transform(rows: DataFrame) -> DataFrame:
@@ -30,21 +30,21 @@ def locate(crystal: Crystal) -> Transform:
 
 
 def histogram(rows: DataFrame) -> DataFrame:
-    """The atoms in each cell of each iteration."""
+    """Return the number of atoms in each cell of each iteration."""
     return _timed(rows).groupBy("time", "iteration", "cell").agg(F.count("*").alias("atoms"))
 
 
 def meet(rows: DataFrame) -> DataFrame:
-    """Every block of atoms twice: as it is after a step, and as it is before the next one."""
+    """Return every block of atoms twice: after a step, and before the next step."""
     here, nowhere = F.struct("x", "y", "z"), F.lit(None).cast(PLACES)
     after = F.struct("iteration", here.alias("after"), nowhere.alias("before"))
-    next_one = (F.col("iteration") + 1).alias("iteration")
-    before = F.struct(next_one, nowhere.alias("after"), here.alias("before"))
+    next_iteration = (F.col("iteration") + 1).alias("iteration")
+    before = F.struct(next_iteration, nowhere.alias("after"), here.alias("before"))
     return rows.select("block", F.explode(F.array(after, before)).alias("side")).select("block", "side.*")
 
 
 def travel(rows: DataFrame) -> DataFrame:
-    """How far the atoms of each block went in each step."""
+    """Return how far the atoms of each block went in each step."""
     sides = (F.first(side, ignorenulls=True).alias(side) for side in ("after", "before"))
     both = _timed(rows).groupBy("time", "iteration", "block").agg(*sides)
     squares = [
@@ -66,7 +66,7 @@ def travel(rows: DataFrame) -> DataFrame:
 
 
 def total(rows: DataFrame) -> DataFrame:
-    """How far all atoms went in each step, and the one that went farthest."""
+    """Return how far all atoms went in each step, and the largest distance."""
     whole = rows.groupBy("time", "iteration")
     return whole.agg(
         F.sum("atoms").alias("atoms"), F.sum("distance").alias("distance"), F.max("most").alias("most")
@@ -94,13 +94,13 @@ def build(given: Input) -> Application:
 
 
 def _timed(rows: DataFrame) -> DataFrame:
-    """With a time that tells Spark which iterations are over; at 0 all would be late from the start."""
+    """Add an event time, by which Spark completes iterations; from 0 on, all would be late at once."""
     time = F.timestamp_seconds(F.col("iteration") + 1)
     return rows.withColumn("time", time).withWatermark("time", LATENESS)
 
 
-def _add(one: Column, other: Column) -> Column:
-    return one + other
+def _add(left: Column, right: Column) -> Column:
+    return left + right
 
 
 if __name__ == "__main__":

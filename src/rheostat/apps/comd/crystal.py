@@ -1,7 +1,8 @@
 """A simple molecular dynamics: a crystal of atoms, each bound to its place by a spring (an Einstein solid).
 
-Its motion is known at every time without the steps before, so any iteration can be made anywhere, in parallel
-and again. The crystal is cubic and face-centred, 4 atoms a cell, as CoMD's: 20 cells a side hold 32,000.
+Its motion at any time does not depend on earlier steps, so any iteration can be computed anywhere,
+in parallel and repeatedly. The crystal is cubic and face-centred, 4 atoms per cell, like CoMD's: 20 cells per
+side hold 32,000.
 """
 
 import math
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from rheostat.apps.luck import luck
+from rheostat.apps.draws import draw
 
 CORNERS = ((0.0, 0.0, 0.0), (0.0, 0.5, 0.5), (0.5, 0.0, 0.5), (0.5, 0.5, 0.0))  # of a cell's four atoms
 AMPLITUDE = 0.08  # of a cell's side: what thermal motion there is
@@ -43,13 +44,13 @@ class Crystal:
         def place(atom: Column) -> Column:
             cell = F.floor(atom / 4 / self.cells ** (2 - axis)) % self.cells
             corner = F.get(F.array(*(F.lit(corner[axis]) for corner in CORNERS)), atom % 4)
-            swing = 2 * math.pi / STEPS_PER_SWING * (1 + self._luck(atom, 3 * axis))
-            phase = 2 * math.pi * self._luck(atom, 3 * axis + 1)
-            far = AMPLITUDE * self._luck(atom, 3 * axis + 2)
+            swing = 2 * math.pi / STEPS_PER_SWING * (1 + self._draw(atom, 3 * axis))
+            phase = 2 * math.pi * self._draw(atom, 3 * axis + 1)
+            far = AMPLITUDE * self._draw(atom, 3 * axis + 2)
             return (cell + corner + far * F.cos(F.col("iteration") * swing + phase)).cast("float")
 
         return place
 
-    def _luck(self, atom: Column, draw: int) -> Column:
-        """A number in [0, 1) that is always the same for the same atom."""
-        return luck(atom, draw, self.seed)
+    def _draw(self, atom: Column, number: int) -> Column:
+        """Return a number in [0, 1) that is always the same for the same atom."""
+        return draw(atom, number, self.seed)

@@ -20,7 +20,7 @@ STATE_PARTITIONS = 4
 
 
 def analyse(model: Model) -> Transform:
-    """Every period with its score; those above the threshold are attacks."""
+    """Return every period with its score; those above the threshold are attacks."""
 
     def transform(rows: DataFrame) -> DataFrame:
         scored = rows.select("period", "busiest", model.score().alias("score"))

@@ -24,12 +24,12 @@ from rheostat.model.errors import FileError
 
 COMPONENTS = 3
 QUANTILE, MARGIN = 0.999, 1.1  # a period is an attack above this quantile of normal ones, times the margin
-LEAST_DEVIATION = 0.05  # a feature that hardly varies shall not count for more than it says
+MIN_DEVIATION = 0.05  # keeps a feature that hardly varies from weighing too much
 Numbers = NDArray[np.float64]
 
 
 class ModelDocument(Document):
-    """A model as it lies in a file."""
+    """A model file."""
 
     features: list[str]
     mean: list[float]
@@ -40,7 +40,7 @@ class ModelDocument(Document):
 
 @dataclass(frozen=True)
 class Model:
-    """Normal traffic."""
+    """A model of normal traffic."""
 
     mean: Numbers
     deviation: Numbers
@@ -48,18 +48,20 @@ class Model:
     threshold: float
 
     def spread(self, features: str = "features") -> list[Column]:
-        """How many deviations each feature is from its mean."""
-        known = zip(self.mean.tolist(), self.deviation.tolist(), strict=True)
-        return [(F.get(features, F.lit(n)) - mean) / deviation for n, (mean, deviation) in enumerate(known)]
+        """Return how many deviations each feature is from its mean."""
+        statistics = zip(self.mean.tolist(), self.deviation.tolist(), strict=True)
+        return [
+            (F.get(features, F.lit(n)) - mean) / deviation for n, (mean, deviation) in enumerate(statistics)
+        ]
 
     def score(self, features: str = "features") -> Column:
-        """What the components do not explain, as an expression of Spark's own."""
+        """Return the squared residual, as a Spark expression."""
         left = np.eye(len(self.mean)) - self.components @ self.components.T
         spread = self.spread(features)
         rest = [
             _sum(part * weight for part, weight in zip(spread, row, strict=True)) for row in left.tolist()
         ]
-        return _sum(one * one for one in rest)
+        return _sum(residual * residual for residual in rest)
 
     def save(self, path: Path) -> None:
         """Write it as JSON."""
@@ -89,9 +91,9 @@ def load_model(path: Path) -> Model:
 def learn(periods: DataFrame) -> Model:
     """Learn from the periods of normal traffic, in a batch."""
     vectors = periods.select("features", array_to_vector(F.col("features")).alias("vector")).cache()
-    found = StandardScaler(withMean=True, inputCol="vector").fit(vectors)
-    deviation = np.maximum(found.std.toArray(), LEAST_DEVIATION)
-    plain = Model(found.mean.toArray(), deviation, np.zeros((len(FEATURES), COMPONENTS)), 1.0)
+    scaler = StandardScaler(withMean=True, inputCol="vector").fit(vectors)
+    deviation = np.maximum(scaler.std.toArray(), MIN_DEVIATION)
+    plain = Model(scaler.mean.toArray(), deviation, np.zeros((len(FEATURES), COMPONENTS)), 1.0)
     spread = vectors.select(array_to_vector(F.array(*plain.spread())).alias("spread"))
     components = PCA(k=COMPONENTS, inputCol="spread").fit(spread).pc.toArray()
     model = replace(plain, components=components)
@@ -100,5 +102,5 @@ def learn(periods: DataFrame) -> Model:
     return replace(model, threshold=MARGIN * normal)
 
 
-def _sum(parts: Iterable[Column]) -> Column:
-    return reduce(Column.__add__, parts)
+def _sum(columns: Iterable[Column]) -> Column:
+    return reduce(Column.__add__, columns)

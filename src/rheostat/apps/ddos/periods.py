@@ -12,12 +12,12 @@ FEATURES = ("packets", "bytes", "pairs", "destinations", "per_pair", "tiny", "ga
 
 
 def parse(rows: DataFrame) -> DataFrame:
-    """The fields of a line; what is no packet is left out."""
-    parts = [F.regexp_extract("line", LINE, n) for n in range(1, 5)]
+    """Return the fields of each line; lines that are not packets are dropped."""
+    fields_of_line = [F.regexp_extract("line", LINE, n) for n in range(1, 5)]
     fields = rows.select(
         *(
-            part.alias(name)
-            for part, name in zip(parts, ("at", "source", "destination", "payload"), strict=True)
+            field.alias(name)
+            for field, name in zip(fields_of_line, ("at", "source", "destination", "payload"), strict=True)
         )
     )
     return fields.where("at != ''").selectExpr(
@@ -29,7 +29,7 @@ def parse(rows: DataFrame) -> DataFrame:
 
 
 def pairs(rows: DataFrame) -> DataFrame:
-    """Per period, source and destination: packets, bytes, and how far apart they came."""
+    """Return packets, bytes and gaps per period, source and destination."""
     period = F.window("at", PERIOD).alias("period")
     grouped = rows.withWatermark("at", LATENESS).groupBy(period, "source", "destination")
     times = F.array_sort(F.collect_list(F.col("at").cast("double")))
@@ -54,7 +54,7 @@ def pairs(rows: DataFrame) -> DataFrame:
 
 
 def assemble(rows: DataFrame) -> DataFrame:
-    """One row per period: its features, and who sent most to whom."""
+    """Return a row per period: its features, and the busiest pair."""
     pair = F.concat_ws(" > ", "source", "destination")
     whole = rows.groupBy("period").agg(
         F.sum("packets").alias("packets"),
@@ -85,4 +85,4 @@ def assemble(rows: DataFrame) -> DataFrame:
 
 
 def _sum(array: str, of: Callable[[Column], Column]) -> Column:
-    return F.aggregate(array, F.lit(0.0), lambda so_far, one: so_far + of(one))
+    return F.aggregate(array, F.lit(0.0), lambda so_far, element: so_far + of(element))

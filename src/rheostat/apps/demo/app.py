@@ -15,7 +15,7 @@ REALTIME_ROUNDS = 200
 
 
 def parse(rows: DataFrame) -> DataFrame:
-    """Who did it, and what."""
+    """Extract the user and the action."""
     return rows.select(
         "value",
         (F.xxhash64("value") % USERS).alias("user"),
@@ -24,7 +24,7 @@ def parse(rows: DataFrame) -> DataFrame:
 
 
 def score(rows: DataFrame) -> DataFrame:
-    """Stands for a model: costs CPU in proportion to the rounds."""
+    """Stand in for a model: cost CPU in proportion to the rounds."""
     rounds = REALTIME_ROUNDS if is_real_time() else ROUNDS
     inner = f"aggregate(sequence(1, {rounds}), hash, (h, j) -> xxhash64(h, j))"
     hashing = f"aggregate(sequence(1, {rounds}), xxhash64(what), (hash, i) -> {inner})"
@@ -32,7 +32,7 @@ def score(rows: DataFrame) -> DataFrame:
 
 
 def count(rows: DataFrame) -> DataFrame:
-    """Events per user so far, and their mean score: this is the state."""
+    """Count events per user, and average their score: this is the state."""
     return rows.groupBy("user").agg(F.count("*").alias("events"), F.avg("score").alias("score"))
 
 

@@ -1,4 +1,4 @@
-"""How content each message is (P2's T2): tokenise -> features -> score.
+"""The sentiment of each message (P2's T2): tokenise -> features -> score.
 
 Praise counts 1, blame -1; "very" before it makes it half as much again, "not" turns it round.
 """
@@ -15,12 +15,12 @@ BEFORE = {"not": -1.0, "very": 1.5}
 
 
 def tokenise(rows: DataFrame) -> DataFrame:
-    """The words of each message."""
+    """Split each message into words."""
     return rows.select("value", words_of("text").alias("words"))
 
 
 def features(rows: DataFrame) -> DataFrame:
-    """What each word contributes, with regard to the word before it."""
+    """Weigh each word, depending on the word before it."""
 
     def weight(word: Column, place: Column) -> Column:
         return _value(word, FEELINGS, 0.0) * _value(F.get("words", place - 1), BEFORE, 1.0)
@@ -29,17 +29,17 @@ def features(rows: DataFrame) -> DataFrame:
 
 
 def score(rows: DataFrame) -> DataFrame:
-    """The sum, and what to call it."""
+    """Add up the weights, and name the mood."""
     total = F.aggregate("weights", F.lit(0.0), lambda so_far, weight: so_far + weight)
     mood = F.when(total > 0, "content").when(total < 0, "discontent").otherwise("neutral")
     return rows.select("value", total.alias("score"), mood.alias("mood"))
 
 
-def _value(word: Column, known: dict[str, float], otherwise: float) -> Column:
-    """The value of a known word."""
-    values = {value: [name for name, its in known.items() if its == value] for value in set(known.values())}
+def _value(word: Column, values: dict[str, float], otherwise: float) -> Column:
+    """Return the value of a word, or the default."""
+    words = {value: [word for word, its in values.items() if its == value] for value in set(values.values())}
     chosen = F.lit(otherwise)
-    for value, names in values.items():
+    for value, names in words.items():
         chosen = F.when(word.isin(*names), value).otherwise(chosen)
     return chosen
 

@@ -1,6 +1,6 @@
 """The most frequent words of a rolling window (P2's T1): filter -> count -> rank -> total.
 
-Counts leave when their window is complete (append mode): so stateful operators may follow each other.
+Counts are emitted when their window is complete (append mode), so stateful operators can follow each other.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -16,9 +16,9 @@ RANKERS = 4
 
 
 def drop_stop_words(rows: DataFrame) -> DataFrame:
-    """A row per word that says something."""
-    said = rows.select("timestamp", F.explode(words_of("text")).alias("word"))
-    return said.where(~F.col("word").isin(*STOP_WORDS))
+    """Return a row per word, without stop words."""
+    words = rows.select("timestamp", F.explode(words_of("text")).alias("word"))
+    return words.where(~F.col("word").isin(*STOP_WORDS))
 
 
 def count(rows: DataFrame) -> DataFrame:
@@ -28,13 +28,13 @@ def count(rows: DataFrame) -> DataFrame:
 
 
 def rank(rows: DataFrame) -> DataFrame:
-    """The best of each share of the words."""
+    """Rank the words of each share."""
     share = F.pmod(F.xxhash64("word"), F.lit(RANKERS)).alias("share")
     return rows.groupBy("window", share).agg(best(F.struct("count", "word")).alias("best"))
 
 
 def total(rows: DataFrame) -> DataFrame:
-    """The best of all."""
+    """Merge the rankings of all shares."""
     ranked = rows.groupBy("window").agg(F.flatten(F.collect_list("best")).alias("best"))
     return ranked.select("window", top("best").alias("best"))
 

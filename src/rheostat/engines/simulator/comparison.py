@@ -1,6 +1,6 @@
 """Runs policies on the same load in the simulator and judges them side by side."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,10 +14,12 @@ from rheostat.engines.simulator.engine import Simulator
 from rheostat.engines.simulator.scenario import Scenario
 from rheostat.model.configuration import Configuration
 from rheostat.model.decision import Status
+from rheostat.model.errors import UserError
 from rheostat.policies.base import Policy
 from rheostat.policies.foreign import first_configuration
+from rheostat.policies.registry import build, split_top
 
-Progress = Callable[[float], None]  # told the part that is done
+Progress = Callable[[float], None]  # called with the fraction that is done
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,29 @@ class Run:
     measures: Measures
     parallelism: dict[str, Floats]  # per operator, at each turn
     alerts: int = 0
+
+
+def build_policies(text: str) -> dict[str, Policy]:
+    """Build the policies of a comma-separated list, by what is written of each."""
+    specs = [spec.strip() for spec in split_top(text) if spec.strip()]
+    if not specs:
+        raise UserError("--policies names none; see `rheostat policies`")
+    if len(set(specs)) < len(specs):
+        raise UserError("--policies names a policy twice; give the second one other parameters")
+    return {spec: build(spec) for spec in specs}
+
+
+def compare(
+    scenario: Scenario, policies: Mapping[str, Policy], begin: Callable[[str], Progress]
+) -> dict[str, Run]:
+    """Run every policy on the same scenario; `begin` starts a progress bar by name."""
+    oracle = scenario.oracle()
+    runs: dict[str, Run] = {}
+    for name, policy in policies.items():
+        advance = begin(name)
+        runs[name] = run_policy(scenario, policy, oracle=oracle, progress=advance)
+        advance(1.0)
+    return runs
 
 
 def run_policy(
@@ -75,9 +100,9 @@ def run_policy(
         record.instances.astype(np.float64),
         record.price_per_hour,
     )
-    known = scenario.oracle() if oracle is None else oracle
+    oracle_nodes = scenario.oracle() if oracle is None else oracle
     staged = scenario.settings.mode == "staged"
     window = max(WINDOW_SECONDS, scenario.settings.trigger_seconds if staged else 0.0)
     peak = start.sized_for(start.peak_load).nodes
-    measures = judge(series, known, peak, changes, window)
+    measures = judge(series, oracle_nodes, peak, changes, window)
     return Run(series, measures, {name: np.array(c) for name, c in counts.items()}, alerts)

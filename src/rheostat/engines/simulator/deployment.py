@@ -1,4 +1,4 @@
-"""A configuration as arrays: who runs where, and what CPU each can have."""
+"""A configuration as arrays: what runs where, and how much CPU it can use."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Ints = NDArray[np.intp]
 
 
 def totals(index: Ints, amounts: Floats, size: int) -> Floats:
-    """Add the amounts up by index."""
+    """Add up the amounts by index."""
     return np.bincount(index, weights=amounts, minlength=size).astype(np.float64, copy=False)
 
 
@@ -35,17 +35,17 @@ class Deployment:
 
 def deploy(
     topology: Topology,
-    hosts: Mapping[str, Mapping[str, int]],
+    placed: Mapping[str, Mapping[str, int]],
     nodes: tuple[Node, ...],
     executors: int,
     settings: Settings,
 ) -> Deployment:
-    """Lay a placement out as arrays."""
+    """Turn a placement into arrays."""
     index = {name: i for i, name in enumerate(topology.names)}
     rows = [
         (index[operator], number, count)
         for number, node in enumerate(nodes)
-        for operator, count in hosts.get(node.name, {}).items()
+        for operator, count in placed.get(node.name, {}).items()
     ]
     operator = np.array([row[0] for row in rows], dtype=np.intp)
     count = np.array([row[2] for row in rows], dtype=np.float64)

@@ -11,7 +11,7 @@ from rheostat.engines.simulator import measuring
 from rheostat.engines.simulator.deployment import Floats, deploy
 from rheostat.engines.simulator.flow import Flow
 from rheostat.engines.simulator.pipelined import PipelinedFlow
-from rheostat.engines.simulator.placement import Hosts, place
+from rheostat.engines.simulator.placement import Placed, place
 from rheostat.engines.simulator.record import Record
 from rheostat.engines.simulator.settings import Settings
 from rheostat.engines.simulator.staged import StagedFlow
@@ -32,7 +32,7 @@ FLOWS: dict[str, Callable[[Topology, Settings], Flow]] = {
 
 
 class Simulator:
-    """Runs a topology on virtual nodes under a sampled load; it is both the Engine and the Clock."""
+    """Runs a topology on virtual nodes under a sampled load; it is both Engine and Clock."""
 
     def __init__(
         self, topology: Topology, load: Floats, initial: Configuration, settings: Settings | None = None
@@ -47,14 +47,14 @@ class Simulator:
         self._paused_until = 0.0
         self._window_start = 0.0
         self._hidden: frozenset[str] = frozenset()
-        self._chance = np.random.default_rng(self.settings.seed)
+        self._random = np.random.default_rng(self.settings.seed)
         self.flow = FLOWS[self.settings.mode](topology, self.settings)
         self.record = Record(load, self.settings.step_seconds)
         self.provider = SimulatedProvider(self, self.settings.kinds, self.settings.regions)
         for number in range(initial.nodes):
             self.provider.order(self.kinds[0], self.settings.regions[number % len(self.settings.regions)])
         self.configuration = initial
-        self._hosts: Hosts = {}
+        self._placed: Placed = {}
         self._check_slots(initial)
         self._deploy(initial, self.provider.nodes(), Placement())
 
@@ -87,14 +87,14 @@ class Simulator:
             start,
             end,
             measuring.operators(self.topology, self.flow, self.provider.nodes(), end - start),
-            measuring.nodes(self.flow, self.provider.nodes(), self._hosts, self._hidden, end - start),
+            measuring.nodes(self.flow, self.provider.nodes(), self._placed, self._hidden, end - start),
             self._application(start, end),
         )
         self.flow.reset()
         self._window_start = end
         if self.settings.noise:
             spread = self.settings.noise
-            self.flow.vary(self._chance.lognormal(-spread * spread / 2, spread, self.flow.size))
+            self.flow.vary(self._random.lognormal(-spread * spread / 2, spread, self.flow.size))
         return observation
 
     def apply(self, plan: Plan) -> Outcome:
@@ -111,7 +111,7 @@ class Simulator:
             for node in ordered:
                 self.provider.release(node.name)
             needed = self.model.slots_for(plan.target.parallelism)
-            why = f"{needed} instances need as many slots, {len(after)} nodes have {slots}; rolled back"
+            why = f"{needed} instances need as many slots, but {len(after)} nodes have {slots}; rolled back"
             cause = Cause("slots", self.topology.name, slots, "<", needed)
             return Outcome(Status.FAILED, self.configuration, started, self.now(), why, (cause,))
         pause = self._pause(plan)
@@ -125,7 +125,7 @@ class Simulator:
         self.flow.reset()
         self._window_start = self.now()
         took = self.now() - started
-        did = f"{self.configuration.describe(plan.current)} in {took:.0f} s, stood still for {pause:.0f} s"
+        did = f"{self.configuration.describe(plan.current)} in {took:.0f} s, paused for {pause:.0f} s"
         return Outcome(Status.APPLIED, self.configuration, started, self.now(), did, plan.causes, pause)
 
     def _order_nodes(self, plan: Plan) -> list[Node]:
@@ -142,14 +142,14 @@ class Simulator:
         return ordered
 
     def _remaining(self, plan: Plan) -> tuple[Node, ...]:
-        """The nodes that stay: all but the wished ones, or the youngest beyond the target."""
+        """Return the nodes that stay: all but the requested ones, or but the newest beyond the target."""
         nodes = self.provider.nodes()
         if plan.placement.remove or plan.placement.add:
             return tuple(node for node in nodes if node.name not in plan.placement.remove)
         return nodes[: max(1, plan.target.nodes)]
 
     def _pause(self, plan: Plan) -> float:
-        """How long the application stands still for this change."""
+        """Return how long this change pauses the application."""
         changed = [
             n for n, count in plan.target.parallelism.items() if self.configuration.parallelism[n] != count
         ]
@@ -158,7 +158,7 @@ class Simulator:
             if plan.placement.keep:
                 moves = changed or plan.placement.put or plan.placement.take
                 return settings.incremental_seconds if moves else 0.0
-            return float(round(self._chance.uniform(*settings.rebalance_seconds)))
+            return float(round(self._random.uniform(*settings.rebalance_seconds)))
         state = [self.topology.operator(name) for name in changed if self.topology.operator(name).stateful]
         if not state:
             return 0.0
@@ -168,8 +168,8 @@ class Simulator:
     def _deploy(self, target: Configuration, nodes: tuple[Node, ...], wishes: Placement) -> None:
         per_row = self.flow.per_source.T @ self._mix * self.flow.cost
         weights = {n: float(per_row[i]) / target.parallelism[n] for i, n in enumerate(self.topology.names)}
-        self._hosts = place(self._hosts, target.parallelism, nodes, wishes, self._hidden, weights)
-        self.flow.deploy(deploy(self.topology, self._hosts, nodes, target.executors, self.settings))
+        self._placed = place(self._placed, target.parallelism, nodes, wishes, self._hidden, weights)
+        self.flow.deploy(deploy(self.topology, self._placed, nodes, target.executors, self.settings))
 
     def _lacks_slots(self, parallelism: Mapping[str, int], slots: int) -> bool:
         return self.model.slots_required(parallelism) > slots
@@ -187,7 +187,8 @@ class Simulator:
         batch = self.flow.batch_seconds()
         return ApplicationMeasures(
             load={
-                name: load * float(part) for name, part in zip(self.topology.sources, self._mix, strict=True)
+                name: load * float(share)
+                for name, share in zip(self.topology.sources, self._mix, strict=True)
             },
             throughput=throughput,
             backlog=self.flow.backlog(),

@@ -1,7 +1,7 @@
-"""How rows flow through a deployment, second by second: the books that every execution model keeps.
+"""How rows flow through a deployment, step by step: the accounts that every execution model keeps.
 
-Rows received and processed per operator, CPU per group of instances, and
-the backlog in source rows. One step costs a handful of array operations, linear in operators.
+These are the rows received and processed per operator, the CPU per group of instances, and the backlog in
+source rows. One step costs a handful of array operations, linear in operators.
 """
 
 from abc import ABC, abstractmethod
@@ -17,7 +17,7 @@ TINY = 1e-12
 
 
 class Flow(ABC):
-    """The books, and what every execution model must do with a step."""
+    """The accounts, and what every execution model does in a step."""
 
     def __init__(self, topology: Topology, settings: Settings) -> None:
         self.topology, self.settings = topology, settings
@@ -36,7 +36,7 @@ class Flow(ABC):
         self.reset()
 
     def reset(self) -> None:
-        """Begin a new window."""
+        """Start a new window."""
         self.received = np.zeros(self.size)
         self.processed = np.zeros(self.size)
         self.busy = np.zeros(self.size)
@@ -45,19 +45,19 @@ class Flow(ABC):
         self.cpu = np.zeros(groups)
 
     def deploy(self, deployment: Deployment) -> None:
-        """Run on another deployment from the next step on."""
+        """Use another deployment from the next step on."""
         self.deployment = deployment
         self.reset()
         self.prepare()
 
     def vary(self, factors: Floats | None) -> None:
-        """Make every operator dearer or cheaper from now on."""
+        """Change the cost of every operator from now on."""
         self.cost = self.stated_cost if factors is None else self.stated_cost * factors
         self.prepare()
 
     @abstractmethod
     def prepare(self) -> None:
-        """Work out what depends on the deployment and the costs only."""
+        """Compute what depends only on the deployment and the costs."""
 
     @abstractmethod
     def step(self, offered: Floats, paused: bool) -> None:
@@ -65,16 +65,16 @@ class Flow(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Complete the window's books."""
+        """Complete the window's accounts."""
 
     @abstractmethod
     def backlog(self) -> float:
-        """Source rows that wait."""
+        """Return the source rows that wait."""
 
     @abstractmethod
     def waiting(self) -> list[float | None]:
-        """Rows in each operator's queue; None where it has none."""
+        """Return the rows in each operator's queue; None without a queue."""
 
     def batch_seconds(self) -> float | None:
-        """Mean duration of the window's batches, where there are batches."""
+        """Return the mean duration of the window's batches, if any."""
         return None

@@ -1,4 +1,4 @@
-"""What the simulator lets one measure of a window: the flow's books, as an observation tells them."""
+"""Turns the accounts of a window into the measures of an observation."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,16 +11,16 @@ from rheostat.model.node import Node
 from rheostat.model.observation import InstanceMeasures, NodeMeasures, OperatorMeasures
 from rheostat.model.topology import Topology
 
-ARRIVAL_PARTS = 6  # into how many parts of the window arrivals are told
+ARRIVAL_INTERVALS = 6  # of the window, for which arrivals are reported
 
 
 def operators(
-    topology: Topology, flow: Flow, hosts: Sequence[Node], seconds: float
+    topology: Topology, flow: Flow, simulated: Sequence[Node], seconds: float
 ) -> dict[str, OperatorMeasures]:
-    """Rows, CPU and queues of every operator."""
+    """Return rows, CPU and queues of every operator."""
     deployment, sigma = flow.deployment, stated_selectivity(topology)
     cpu = totals(deployment.operator, flow.cpu, flow.size)
-    waiting, arrivals, instances = flow.waiting(), _arrivals(flow), _instances(flow, hosts, seconds)
+    waiting, arrivals, instances = flow.waiting(), _arrivals(flow), _instances(flow, simulated, seconds)
     measured = {}
     for index, name in enumerate(topology.names):
         processed = float(flow.processed[index])
@@ -40,18 +40,18 @@ def operators(
 
 def nodes(
     flow: Flow,
-    machines: Sequence[Node],
-    hosts: Mapping[str, Mapping[str, int]],
+    simulated: Sequence[Node],
+    placed: Mapping[str, Mapping[str, int]],
     hidden: frozenset[str],
     seconds: float,
 ) -> tuple[NodeMeasures, ...]:
-    """CPU and memory of every node, overheads included."""
+    """Return CPU and memory of every node, overheads included."""
     settings = flow.settings
-    used = totals(flow.deployment.node, flow.cpu, len(machines)) / max(seconds, 1e-9)
+    used = totals(flow.deployment.node, flow.cpu, len(simulated)) / max(seconds, 1e-9)
     queued = sum(rows or 0.0 for rows in flow.waiting()) if settings.mode == "storm" else 0.0
-    queued_mb = queued * settings.row_bytes / 1e6 / len(machines)
+    queued_mb = queued * settings.row_bytes / 1e6 / len(simulated)
     measured = []
-    for index, node in enumerate(machines):
+    for index, node in enumerate(simulated):
         kind = node.kind
         cpu = settings.overhead.node_cpu(float(used[index]))
         memory = kind.executors * settings.executor_memory_mb + queued_mb
@@ -66,39 +66,39 @@ def nodes(
                 executors=kind.executors,
                 cpu=min(1.0, cpu / kind.cores),
                 memory=min(1.0, memory / kind.memory_mb),
-                instances=None if settings.mode == "staged" else dict(hosts[node.name]),
+                instances=None if settings.mode == "staged" else dict(placed[node.name]),
                 hidden=node.name in hidden,
             )
         )
     return tuple(measured)
 
 
-def _instances(flow: Flow, hosts: Sequence[Node], seconds: float) -> list[list[InstanceMeasures]]:
-    """Each operator's instances; none in micro-batch, whose tasks have no fixed place."""
-    found: list[list[InstanceMeasures]] = [[] for _ in range(flow.size)]
+def _instances(flow: Flow, simulated: Sequence[Node], seconds: float) -> list[list[InstanceMeasures]]:
+    """Return each operator's instances; none in micro-batch, where tasks have no fixed node."""
+    measures: list[list[InstanceMeasures]] = [[] for _ in range(flow.size)]
     if flow.settings.mode == "staged":
-        return found
+        return measures
     d = flow.deployment
     offered = d.count * d.slot_cores[d.node] * max(seconds, 1e-9)
     utilisation = flow.cpu / np.maximum(offered, 1e-12)
     processed = flow.cpu / flow.cost[d.operator]
     for group, operator in enumerate(d.operator.tolist()):
         count = int(d.count[group])
-        one = InstanceMeasures(
-            node=hosts[int(d.node[group])].name,
+        instance = InstanceMeasures(
+            node=simulated[int(d.node[group])].name,
             received=float(flow.received[operator] / d.parallelism[operator]),
             processed=float(processed[group] / count),
             utilisation=float(utilisation[group]),
         )
-        found[operator] += [one] * count
-    return found
+        measures[operator] += [instance] * count
+    return measures
 
 
 def _arrivals(flow: Flow) -> dict[int, tuple[float, ...]]:
-    """Rows offered in equal parts of the window: at every queue, or at the sources' alone."""
+    """Return the rows offered in equal intervals of the window: at every queue, or at the sources only."""
     log = np.array(flow.arrivals)
     if not len(log):
         return {}
     columns = range(flow.size) if log.shape[1] == flow.size else flow.sources.tolist()
-    parts = [part.sum(axis=0) for part in np.array_split(log, min(ARRIVAL_PARTS, len(log)))]
-    return {c: tuple(float(part[i]) for part in parts) for i, c in enumerate(columns)}
+    sums = [interval.sum(axis=0) for interval in np.array_split(log, min(ARRIVAL_INTERVALS, len(log)))]
+    return {c: tuple(float(interval[i]) for interval in sums) for i, c in enumerate(columns)}

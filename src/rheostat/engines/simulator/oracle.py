@@ -1,4 +1,4 @@
-"""The oracle: how few nodes could have served a load, had the future been known."""
+"""The oracle: the fewest nodes that serve a load whose future is known."""
 
 import math
 
@@ -16,7 +16,7 @@ SMOOTH_SECONDS = 10.0  # shorter peaks than this may wait in a queue
 
 
 def oracle_nodes(topology: Topology, load: Floats, settings: Settings, bounds: Bounds) -> Floats:
-    """Nodes that it pays for at each step; it too must order a node a start-up time before it is needed."""
+    """Return the nodes to pay for at each step; they too must be ordered a start-up time in advance."""
     size = max(1, round(SMOOTH_SECONDS / settings.step_seconds))
     smooth = uniform_filter1d(load, size, mode="nearest")
     limits: list[float] = []  # the highest load that 1, 2, 3, ... nodes serve
@@ -36,18 +36,18 @@ def oracle_nodes(topology: Topology, load: Floats, settings: Settings, bounds: B
 
 
 def highest_load(topology: Topology, nodes: int, settings: Settings) -> float:
-    """The highest load that some parallelism on so many nodes serves."""
+    """Return the highest load that any parallelism on this many nodes serves."""
     kind = settings.kinds[0]
     room = settings.overhead.room(kind.cores) - (kind.executors - 1) * settings.executor_idle_cores
     per_row = visits(topology)
     costs = {o.name: per_row[o.name] * o.cost_seconds for o in topology.operators}
     total = sum(costs.values())
     limit = nodes * room / total if total > 0 else math.inf
-    if math.isinf(limit):  # rows that cost nothing, or as good as nothing
+    if math.isinf(limit):  # rows that cost next to nothing
         return limit
     core = min(1.0, room)
-    most = [o.max_parallelism * core / costs[o.name] for o in topology.operators if costs[o.name] > 0]
-    limit = min([limit, *most])
+    limits = [o.max_parallelism * core / costs[o.name] for o in topology.operators if costs[o.name] > 0]
+    limit = min([limit, *limits])
     if settings.mode == "staged":
         overhead = len(costs) * settings.stage_overhead_seconds / settings.trigger_seconds
         return limit * max(0.0, 1 - overhead)

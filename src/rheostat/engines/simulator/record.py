@@ -1,4 +1,4 @@
-"""What a simulated run leaves behind, step by step: enough to judge it and to draw it."""
+"""A simulated run step by step: enough to judge it and to draw it."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ class Record:
     def add(
         self, step: int, backlog: float, dropped: float, nodes: int, instances: int, price: float = 0.0
     ) -> None:
-        """Note one step."""
+        """Record a step."""
         self.steps = step
         self.backlog[step] = backlog
         self.dropped[step] = dropped
@@ -32,18 +32,18 @@ class Record:
         self.price_per_hour[step - 1] = price
 
     def completed(self) -> Floats:
-        """Source rows done, cumulative."""
+        """Return the cumulative source rows done."""
         done = (
             self.arrived[: self.steps + 1] - self.backlog[: self.steps + 1] - self.dropped[: self.steps + 1]
         )
         return np.asarray(np.maximum.accumulate(done), dtype=np.float64)
 
     def throughput(self) -> Floats:
-        """Source rows/s done in each step."""
+        """Return the source rows/s done in each step."""
         return np.diff(self.completed()) / self.step_seconds
 
     def lag(self) -> Floats:
-        """Age in seconds of the oldest row that waits, after each step (first in, first out)."""
+        """Return the age in seconds of the oldest waiting row after each step (first in, first out)."""
         front = self.arrived[1 : self.steps + 1] - self.backlog[1 : self.steps + 1]
         times = np.arange(1, self.steps + 1) * self.step_seconds
         arrived_at = np.interp(
@@ -52,7 +52,7 @@ class Record:
         return np.where(self.backlog[1 : self.steps + 1] > 1e-6, times - arrived_at, 0.0)
 
     def lag_at(self, step: int) -> float:
-        """The lag after one step, in logarithmic time."""
+        """Return the lag after a step, in logarithmic time."""
         if step == 0 or self.backlog[step] <= 1e-6:
             return 0.0
         front = self.arrived[step] - self.backlog[step]

@@ -1,4 +1,4 @@
-"""What policies have in common in a simulation: the topology, its load, the world, the limits."""
+"""The conditions of a simulation: the topology, its load, the settings and the limits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ MAX_STEPS = 700_000  # a week of seconds
 
 @dataclass(frozen=True)
 class Scenario:
-    """A topology under a load in a world: all that policies have in common."""
+    """The conditions that are the same for all policies of a comparison."""
 
     topology: Topology
     load: Floats  # rows/s per step
@@ -30,23 +30,23 @@ class Scenario:
     guards: Guards = field(default_factory=Guards)
 
     def start(self) -> Start:
-        """What a policy knows before the first row."""
+        """Return what a policy knows before the first row."""
         first = float(self.load[: round(60 / self.settings.step_seconds)].mean())
         kinds, model = self.settings.kinds, self.settings.model(self.topology)
         return Start(self.topology, model, kinds, self.bounds, first, float(self.load.max()))
 
     def oracle(self) -> Floats:
-        """The oracle's nodes on this load."""
+        """Return the oracle's nodes for this load."""
         return oracle_nodes(self.topology, self.load, self.settings, self.bounds)
 
 
 def make_scenario(
     topology: Topology, curve: Curve, settings: Settings, bounds: Bounds, guards: Guards
 ) -> Scenario:
-    """Sample the curve; UserError if the simulator cannot compute with these numbers."""
+    """Sample the curve; UserError if the numbers are out of the simulator's range."""
     kind = settings.kinds[0]
     if settings.overhead.room(kind.cores) <= (kind.executors - 1) * settings.executor_idle_cores:
-        raise UserError("--node: its overhead and its executors leave no CPU for work; give it more cores")
+        raise UserError("--node: overhead and executors leave no CPU for work; use more cores")
     if curve.duration_seconds / settings.step_seconds > MAX_STEPS:
         raise UserError("the curve is longer than a week of steps; set duration= or a larger step_seconds")
     load = sample(curve, settings.step_seconds, settings.seed)
@@ -58,7 +58,7 @@ def make_scenario(
 
 
 def check_start(scenario: Scenario, policies: Mapping[str, Policy]) -> None:
-    """Refuse a scenario in which a policy cannot even start, before anything is written."""
+    """Raise UserError if a policy cannot start in the scenario, before anything is written."""
     for name, policy in policies.items():
         step = scenario.settings.step_seconds
         if policy.period_seconds < step:

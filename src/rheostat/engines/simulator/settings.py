@@ -1,4 +1,4 @@
-"""What a simulated world is made of."""
+"""Settings of a simulation."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from rheostat.model.topology import Topology
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The physics of a simulation; the defaults are those of a small Spark cluster."""
+    """How the simulated cluster behaves; the defaults are those of a small Spark cluster."""
 
     mode: str = "pipelined"
     kinds: tuple[NodeKind, ...] = (NodeKind(),)
@@ -32,7 +32,7 @@ class Settings:
     executor_memory_mb: float = 512.0
     row_bytes: float = 200.0
     rebalance_seconds: tuple[float, float] = (5.0, 8.0)  # storm: a rebalance stops the topology
-    incremental_seconds: float = 1.0  # storm: instances added or ended without touching the others
+    incremental_seconds: float = 1.0  # storm: instances start or end without affecting others
     restart_seconds: float = 2.0  # spark: stop and restart around a state rewrite
     state_bytes_per_second: float = 50e6
 
@@ -45,7 +45,7 @@ class Settings:
             raise UserError("step_seconds must be positive and noise not negative")
 
     def model(self, topology: Topology) -> ExecutionModel:
-        """The execution model that policies are told of."""
+        """Return the execution model that policies see."""
         if self.mode == "staged":
             return Staged(self.trigger_seconds, self.stage_overhead_seconds, topology.pinned)
         return Storm() if self.mode == "storm" else Pipelined()

@@ -75,7 +75,7 @@ class StormFlow(Flow):
     def _hold_back(
         self, processed: Floats, cpu: Floats, queue: Floats, emitted: Floats
     ) -> tuple[Floats, Floats]:
-        """An operator works no faster than the fullest queue behind it allows; the rest waits before it."""
+        """Slow an operator to what the fullest queue behind it accepts; the rest waits before it."""
         free = np.maximum(self.bound - queue, 0.0)
         passes = np.minimum(1.0, free / np.maximum(emitted, TINY))
         factor = np.ones(self.size)
@@ -93,7 +93,7 @@ class StormFlow(Flow):
 
 
 def _rows_until_sinks(topology: Topology) -> "Floats | csr_matrix":
-    """For each sink: source rows that one row waiting at each operator stands for.
+    """Return, per sink and operator, the source rows that a waiting row stands for.
 
     A source row is done when all that came of it is, so the slowest sink counts (Storm's acknowledgement).
     """
@@ -102,15 +102,15 @@ def _rows_until_sinks(topology: Topology) -> "Floats | csr_matrix":
     reach = visits(topology)
     until: dict[str, dict[int, float]] = {}
     for name in reversed(topology.order):
-        found = {numbers[name]: 1.0} if name in numbers else {}
+        per_sink = {numbers[name]: 1.0} if name in numbers else {}
         for stream in topology.outputs[name]:
             for sink, rows in until[stream.downstream].items():
-                found[sink] = found.get(sink, 0.0) + rows * stream.rows_per_row
-        until[name] = found
+                per_sink[sink] = per_sink.get(sink, 0.0) + rows * stream.rows_per_row
+        until[name] = per_sink
     entries = [
         (sink, index[name], rows / reach[topology.sinks[sink]])
-        for name, found in until.items()
-        for sink, rows in found.items()
+        for name, per_sink in until.items()
+        for sink, rows in per_sink.items()
         if reach[topology.sinks[sink]] > 0
     ]
     rows_, columns, values = zip(*entries, strict=True) if entries else ((), (), ())

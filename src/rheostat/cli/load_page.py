@@ -1,31 +1,7 @@
-"""Sending a load to Kafka: until Ctrl-C, and what was sent."""
-
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+"""The output of `rheostat load run`."""
 
 from rheostat.cli import console
 from rheostat.services.kafka_producer import Sent
-
-
-@contextmanager
-def until_interrupted() -> Iterator[Callable[[], bool]]:
-    """The first Ctrl-C or SIGTERM only asks to stop, so that what was sent can be told; another one ends."""
-    heard: list[int] = []
-    numbers = (signal.SIGINT, signal.SIGTERM)
-
-    def hear(number: int, _: object) -> None:
-        heard.append(number)
-        signal.signal(number, signal.default_int_handler)
-
-    before = [signal.signal(number, hear) for number in numbers]
-    try:
-        yield lambda: bool(heard)
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
-    if heard:
-        console.fail("interrupted: what was due until now is sent")
 
 
 def report(sent: Sent, topic: str, as_json: bool) -> None:

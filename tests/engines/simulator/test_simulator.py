@@ -20,9 +20,9 @@ def simulator(
     load: float | list[float], work: int = 1, nodes: int = 1, topology: Topology = CHAIN, **settings: object
 ) -> Simulator:
     rates = np.full(600, load) if isinstance(load, float) else np.array(load)
-    world = Settings(kinds=(ONE_CORE,), overhead=PLAIN, **settings)  # type: ignore[arg-type]
+    simulation = Settings(kinds=(ONE_CORE,), overhead=PLAIN, **settings)  # type: ignore[arg-type]
     parallelism = dict.fromkeys(topology.names, 1) | {"work": work}
-    return Simulator(topology, rates, Configuration(parallelism, nodes, nodes), world)
+    return Simulator(topology, rates, Configuration(parallelism, nodes, nodes), simulation)
 
 
 def plan(engine: Simulator, target: Configuration, placement: Placement = Placement()) -> Plan:
@@ -30,7 +30,7 @@ def plan(engine: Simulator, target: Configuration, placement: Placement = Placem
 
 
 @pytest.mark.parametrize("mode", ["pipelined", "storm"])
-def test_an_instance_serves_one_core_of_rows_and_the_rest_waits(mode: str) -> None:
+def test_an_instance_processes_what_one_core_can_and_the_rest_waits(mode: str) -> None:
     engine = simulator(150.0, mode=mode)  # 100 rows/s is what one core can do
     engine.sleep(100)
     waiting = engine.record.backlog[100]
@@ -56,8 +56,8 @@ def test_pipelined_refuses_more_instances_than_slots() -> None:
 
 def test_a_node_s_overhead_leaves_less_for_its_instances() -> None:
     rates = np.full(100, 100.0)
-    world = Settings(kinds=(ONE_CORE,), overhead=Overhead(idle=0.1, slope=1.25))
-    engine = Simulator(CHAIN, rates, Configuration({"in": 1, "work": 1}, 1, 1), world)
+    simulation = Settings(kinds=(ONE_CORE,), overhead=Overhead(idle=0.1, slope=1.25))
+    engine = Simulator(CHAIN, rates, Configuration({"in": 1, "work": 1}, 1, 1), simulation)
     engine.sleep(100)
     assert engine.record.throughput()[50:].mean() == pytest.approx(100 * 0.9 / 1.25, rel=0.01)
     node = engine.observe().nodes[0]
@@ -67,10 +67,10 @@ def test_a_node_s_overhead_leaves_less_for_its_instances() -> None:
 def test_a_batch_takes_the_sum_of_its_stages() -> None:
     engine = simulator(50.0, mode="staged", trigger_seconds=10.0, stage_overhead_seconds=0.25)
     engine.sleep(100)
-    seen = engine.observe().application
+    observed = engine.observe().application
     # 500 rows x 0.01 s on one task, and two stages of 0.25 s.
-    assert seen.batch_seconds == pytest.approx(5.5, rel=0.12)  # the first batch is empty
-    assert seen.trigger_seconds == 10.0
+    assert observed.batch_seconds == pytest.approx(5.5, rel=0.12)  # the first batch is empty
+    assert observed.trigger_seconds == 10.0
     assert engine.record.backlog[100] <= 1_000
 
 
@@ -82,8 +82,8 @@ def test_tasks_run_in_waves_when_there_are_more_than_slots() -> None:
         engine.sleep(200)
         return engine.observe().application.batch_seconds or 0.0
 
-    one, two, five = batch(1), batch(2), batch(5)
-    assert one == pytest.approx(4.0, rel=0.01)  # 400 rows x 0.01 s on one core
+    item, two, five = batch(1), batch(2), batch(5)
+    assert item == pytest.approx(4.0, rel=0.01)  # 400 rows x 0.01 s on one core
     assert two == pytest.approx(2.0, rel=0.01)
     # Five tasks in four slots of half a core each need two waves: 2 x 80 rows x 0.01 / 0.5.
     assert five == pytest.approx(3.2, rel=0.01)
@@ -101,13 +101,13 @@ def test_a_staged_application_that_is_too_small_runs_ever_longer_batches() -> No
 def test_a_full_queue_holds_rows_back_before_the_operator_above() -> None:
     engine = simulator(150.0, mode="storm", queue_rows=500.0)
     engine.sleep(100)
-    seen = engine.observe().operators
-    assert seen["work"].waiting == pytest.approx(500, abs=150)
-    assert (seen["in"].waiting or 0) > 3_000
+    observed = engine.observe().operators
+    assert observed["work"].waiting == pytest.approx(500, abs=150)
+    assert (observed["in"].waiting or 0) > 3_000
     assert engine.record.dropped[100] == 0
 
 
-def test_a_full_queue_drops_rows_when_told_so() -> None:
+def test_a_full_queue_drops_rows_if_configured() -> None:
     engine = simulator(150.0, mode="storm", queue_rows=500.0, on_full="drop")
     engine.sleep(200)
     record = engine.record
@@ -116,7 +116,7 @@ def test_a_full_queue_drops_rows_when_told_so() -> None:
     assert record.completed()[-1] + record.backlog[200] + record.dropped[200] == pytest.approx(150 * 200)
 
 
-def test_a_storm_rebalance_stops_everything_for_5_to_8_seconds_and_the_queue_is_worked_off_after() -> None:
+def test_a_storm_rebalance_pauses_everything_for_5_to_8_seconds_and_the_queue_drains_afterwards() -> None:
     engine = simulator(90.0, nodes=2, mode="storm")
     engine.sleep(60)
     outcome = engine.apply(plan(engine, Configuration({"in": 1, "work": 2}, 2, 2)))
@@ -162,14 +162,14 @@ def test_a_plan_without_slots_is_rolled_back_and_says_so() -> None:
     assert len(engine.provider.nodes()) == 1
 
 
-def test_the_same_seed_gives_the_same_run_and_another_one_another() -> None:
+def test_the_same_seed_gives_the_same_run_and_another_seed_another_run() -> None:
     def cpu(seed: int) -> list[float | None]:
         engine = simulator(50.0, mode="storm", noise=0.2, seed=seed)
-        found = []
+        result = []
         for _ in range(5):
             engine.sleep(60)
-            found.append(engine.observe().operators["work"].cpu_seconds)
-        return found
+            result.append(engine.observe().operators["work"].cpu_seconds)
+        return result
 
     assert cpu(1) == cpu(1)
     assert cpu(1) != cpu(2)
@@ -181,12 +181,12 @@ def test_rows_of_two_sources_flow_by_their_stated_mix() -> None:
         (Operator("a", load=300.0), Operator("b", load=100.0), Operator("work", 0.001)),
         (Stream("a", "work"), Stream("b", "work", selectivity=2.0)),
     )
-    world = Settings(kinds=(NodeKind(cores=4, slots=4),))
-    engine = Simulator(star, np.full(60, 400.0), Configuration({"a": 1, "b": 1, "work": 1}, 1, 1), world)
+    simulation = Settings(kinds=(NodeKind(cores=4, slots=4),))
+    engine = Simulator(star, np.full(60, 400.0), Configuration({"a": 1, "b": 1, "work": 1}, 1, 1), simulation)
     engine.sleep(60)
-    seen = engine.observe()
-    assert seen.application.load == {"a": pytest.approx(300), "b": pytest.approx(100)}
-    assert seen.operators["work"].processed == pytest.approx(60 * 500)
+    observed = engine.observe()
+    assert observed.application.load == {"a": pytest.approx(300), "b": pytest.approx(100)}
+    assert observed.operators["work"].processed == pytest.approx(60 * 500)
 
 
 def test_a_source_row_is_done_when_the_slowest_branch_is() -> None:

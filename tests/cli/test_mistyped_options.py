@@ -19,8 +19,7 @@ from rheostat.policies.base import Start
 from rheostat.policies.registry import build
 from rheostat.workloads import parse_curve
 from tests.cli.commands import call
-
-from .absurd import FUZZ, spoiled
+from tests.fuzz.absurd import FUZZ, spoiled
 
 CATALOGUE = known_topologies()
 POLICIES = ("ds2", "elysium(cpu_max_thr=0.7)", "joint(target=0.7,period_seconds=5)", "static(nodes=3)")
@@ -112,8 +111,8 @@ def test_a_node_is_read_or_refused(text: str) -> None:
 def test_a_file_of_settings_is_read_or_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "spark.conf"
     write_private(path, text.encode("utf-8", "surrogatepass"))
-    found = told_or_done(lambda _: read_properties(path), "")
-    assert found is None or all(key.startswith("spark.") for key in found)
+    result = told_or_done(lambda _: read_properties(path), "")
+    assert result is None or all(key.startswith("spark.") for key in result)
 
 
 @settings(FUZZ, max_examples=80)
@@ -138,9 +137,9 @@ def test_a_run_with_mistyped_options_is_refused_in_one_line(
 ) -> None:
     options = [f"--policy={policy}", f"--nodes={nodes}", f"--node={node}", f"--conf={conf}"]
     assert call("run", *options, f"{option}={number}", "/nowhere/script.py") == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert len(told.err.splitlines()) == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert len(output.err.splitlines()) == 1
 
 
 @settings(FUZZ, max_examples=120)
@@ -171,7 +170,7 @@ def test_a_damaged_topology_file_is_shown_or_refused(
 
 def _shown_or_refused(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = call("topology", "show", str(path))
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     assert code in (0, 2)
-    assert len(told.err.splitlines()) == (1 if code else 0), told.err
-    assert "nan" not in told.out.lower().split()
+    assert len(output.err.splitlines()) == (1 if code else 0), output.err
+    assert "nan" not in output.out.lower().split()

@@ -13,9 +13,8 @@ from rheostat.providers.local import LocalProvider
 from rheostat.providers.simulated import SimulatedProvider
 from rheostat.providers.standalone import StandaloneProvider
 from rheostat.services.local_cluster import LocalCluster
+from tests.contracts.provider import LARGE, SMALL, Hosted, Owned, Site
 from tests.scripted.world import Clock, Nodes, World
-
-from .provider import LARGE, SMALL, Hosted, Owned, Site
 
 
 def by_name(name: str) -> tuple[str, str]:

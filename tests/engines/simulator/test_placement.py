@@ -1,4 +1,4 @@
-from rheostat.engines.simulator.placement import Hosts, place
+from rheostat.engines.simulator.placement import Placed, place
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Placement
 from rheostat.model.node import Node
@@ -8,7 +8,7 @@ def nodes(*slots: int) -> list[Node]:
     return [Node(f"n{i + 1}", NodeKind(cores=count, slots=count)) for i, count in enumerate(slots)]
 
 
-def count(hosts: Hosts, operator: str) -> int:
+def count(hosts: Placed, operator: str) -> int:
     return sum(here.get(operator, 0) for here in hosts.values())
 
 
@@ -41,7 +41,7 @@ def test_a_new_instance_goes_to_the_least_loaded_node_with_a_free_slot() -> None
     assert hosts["n2"] == {"light": 1, "heavy": 1}
 
 
-def test_wished_places_are_honoured() -> None:
+def test_requested_placements_are_honoured() -> None:
     before = {"n1": {"a": 1}, "n2": {"a": 1}}
     wishes = Placement(put=(("a", "n3"),), take=(("a", "n1"),), keep=True)
     assert place(before, {"a": 2}, nodes(2, 2, 2), wishes) == {"n1": {}, "n2": {"a": 1}, "n3": {"a": 1}}

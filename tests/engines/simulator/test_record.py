@@ -12,7 +12,7 @@ def test_lag_is_the_age_of_the_oldest_waiting_row() -> None:
     assert [record.lag_at(step) for step in range(1, 11)] == pytest.approx(record.lag().tolist())
 
 
-def test_throughput_is_load_less_what_joins_the_backlog() -> None:
+def test_throughput_is_load_minus_what_joins_the_backlog() -> None:
     record = Record(np.array([100.0, 100.0, 100.0]), 1.0)
     for step, backlog in enumerate([40.0, 0.0, 0.0], start=1):
         record.add(step, backlog, 0.0, 1, 1)
