@@ -27,6 +27,7 @@ def test_the_live_view_shows_no_control_characters() -> None:
     engine: Any = SimpleNamespace(
         configuration=Configuration({f"split{ESCAPE}": 2}, 1, 1),
         kinds=(NodeKind(),),
+        provider=SimpleNamespace(nodes=lambda: ()),
         doing=f"nodes {ESCAPE}",
     )
     view = View(f"app {ESCAPE}", engine, Sampler(engine))
