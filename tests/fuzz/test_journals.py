@@ -43,7 +43,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         journal.decided(without_outcome(killed))
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA journal_mode = DELETE")
-        db.execute("INSERT INTO windows VALUES (0, 60, 1, 60, 5, 5, 0, 0, 0, 2, 2, 3, 120)")
+        db.execute("INSERT INTO windows VALUES (0, 60, 1, 60, 5, 5, 0, 0, 0, 2, 2, 3, 120, 0)")
         db.commit()
     return path.read_bytes()
 

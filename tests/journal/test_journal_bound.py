@@ -103,6 +103,19 @@ def test_rolled_up_windows_keep_means_sums_and_extremes(path: Path) -> None:
         assert max(window.backlog_max or 0 for window in windows) == 7e6
         assert {window.load for window in windows} == {1000.0}
         assert journal.totals().node_seconds == pytest.approx(2 * 60 * len(turns))
+        assert journal.totals().money == 0
+
+
+def test_money_is_added_up_over_turns_and_rolled_up_windows(path: Path) -> None:
+    turns = list(loop(every=10**9).run(until=60.0 * 1500))
+    for index, turn in enumerate(turns):
+        nodes = tuple(replace(node, price_per_hour=0.5) for node in turn.observation.nodes)
+        turns[index] = replace(turn, observation=replace(turn.observation, nodes=nodes))
+    fill(path, iter(turns))
+    with Journal.read(path) as journal:
+        assert len(journal.windows()) > 10
+        hours = journal.totals().node_seconds / 3600
+        assert journal.totals().money == pytest.approx(0.5 * hours)
 
 
 def test_missing_measures_do_not_become_zeros_when_rolled_up(path: Path) -> None:

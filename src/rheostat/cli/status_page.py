@@ -159,8 +159,10 @@ def _totals(totals: Totals) -> str:
         words.append(f"{totals.interrupted:,} interrupted")
     if totals.dry_run:
         words.append(f"{totals.dry_run:,} in dry runs")
-    hours = console.number(totals.node_seconds / 3600)
-    return f"{', '.join(words)}; {hours} node-hours; paused for {console.number(totals.pause_seconds)} s"
+    costs = [f"{console.number(totals.node_seconds / 3600)} node-hours"]
+    if totals.money:
+        costs.append(f"money {totals.money:,.2f}")
+    return "; ".join([", ".join(words), *costs, f"paused for {console.number(totals.pause_seconds)} s"])
 
 
 def _json(status: RunStatus) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
-from rheostat.journal.rows import TurnSummary, columns
+from rheostat.journal.rows import RolledUp, TurnSummary, columns
 from rheostat.journal.tables import UPGRADABLE, VERSION
 from rheostat.model.errors import FileError
 
@@ -55,9 +55,14 @@ class JournalFile:
             )
         self._db.execute("SELECT key, value FROM run LIMIT 0")  # another program may use the same version
         self._db.execute("SELECT number, turn FROM details LIMIT 0")
-        self._db.execute(f"SELECT {columns(TurnSummary)} FROM turns LIMIT 0")
+        self._db.execute(f"SELECT {self._columns(TurnSummary)} FROM turns LIMIT 0")
         if self._version == VERSION:
             self._db.execute("SELECT number, decision FROM pending LIMIT 0")
+
+    def _columns(self, kind: type[TurnSummary] | type[RolledUp]) -> str:
+        """The columns of a kind of row, for SQL; an early version has none for money."""
+        names = columns(kind)
+        return names if self._version == VERSION else names.replace("money", "0.0")
 
     @contextmanager
     def _errors_named(self) -> Iterator[None]:

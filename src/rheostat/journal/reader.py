@@ -95,22 +95,24 @@ class JournalReader(JournalFile):
 
     def windows(self) -> list[RolledUp]:
         """The turns that were rolled up, oldest first."""
-        query = f"SELECT {columns(RolledUp)} FROM windows ORDER BY start DESC"
+        query = f"SELECT {self._columns(RolledUp)} FROM windows ORDER BY start DESC"
         return self._checked(WINDOWS, columns(RolledUp), query)
 
     def totals(self, since: float = 0.0) -> Totals:
         """Sums over the turns that ended since a time; a change that was rolled up is no longer counted."""
         counts = ", ".join(f"TOTAL(status = '{status}')" for status in COUNTS.values())
-        sums = f"COUNT(*), TOTAL(node_seconds), TOTAL(pause_seconds), {counts}"
-        turns, seconds, pause, *attempts = self._rows(
+        costs = "TOTAL(node_seconds), " + ("TOTAL(money)" if self._version == VERSION else "0.0")
+        sums = f"COUNT(*), {costs}, TOTAL(pause_seconds), {counts}"
+        turns, seconds, money, pause, *attempts = self._rows(
             f"SELECT {sums} FROM turns WHERE finished_at >= ?", since
         )[0]
-        rolled_up = "SELECT TOTAL(turns), TOTAL(node_seconds) FROM windows WHERE end >= ?"
-        more_turns, more_seconds = self._rows(rolled_up, since)[0]
+        rolled_up = f"SELECT TOTAL(turns), {costs} FROM windows WHERE end >= ?"
+        more_turns, more_seconds, more_money = self._rows(rolled_up, since)[0]
         with self._errors_named():
             turns += int(more_turns)
             counted = dict(zip(COUNTS, map(int, attempts), strict=True))
-        return Totals(turns, node_seconds=seconds + more_seconds, pause_seconds=pause, **counted)
+        spent = {"node_seconds": seconds + more_seconds, "money": money + more_money}
+        return Totals(turns, **spent, pause_seconds=pause, **counted)
 
     def _turn(self, condition: str, *values: float) -> Turn | None:
         rows = self._rows(f"SELECT turn FROM details {condition}", *values)
@@ -130,7 +132,7 @@ class JournalReader(JournalFile):
         return decision
 
     def _summaries(self, where: str, *values: float, last: int = ALL) -> list[TurnSummary]:
-        query = f"SELECT {columns(TurnSummary)} FROM turns WHERE {where} ORDER BY number DESC LIMIT ?"
+        query = f"SELECT {self._columns(TurnSummary)} FROM turns WHERE {where} ORDER BY number DESC LIMIT ?"
         return self._checked(SUMMARIES, columns(TurnSummary), query, *values, last)
 
     def _checked(self, kind: TypeAdapter[list[T]], names: str, query: str, *values: float) -> list[T]:

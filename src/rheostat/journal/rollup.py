@@ -20,7 +20,7 @@ WINDOW_BYTES, SUMMARY_BYTES = 128, 512  # in the file, roughly
 _MEANS = """
     MIN(start), MAX(end), {turns}, SUM({seconds}),
     {load}, {throughput}, {lag_mean}, MAX({lag_max}), MAX({backlog_max}),
-    {nodes_mean}, MAX({nodes_max}), {instances_mean}, SUM(node_seconds)
+    {nodes_mean}, MAX({nodes_max}), {instances_mean}, SUM(node_seconds), SUM(money)
 """
 
 

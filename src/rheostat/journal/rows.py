@@ -51,6 +51,7 @@ class TurnSummary:
     nodes: int
     instances: int
     node_seconds: float  # from the window's start to the outcome
+    money: float  # what these cost; 0 where nodes have no price
 
     @property
     def values(self) -> tuple[Any, ...]:
@@ -77,6 +78,7 @@ class RolledUp:
     nodes_max: int
     instances_mean: Measure
     node_seconds: float
+    money: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,7 @@ class Totals:
     dry_run: int = 0
     interrupted: int = 0
     node_seconds: float = 0.0
+    money: float = 0.0
     pause_seconds: float = 0.0
 
     @property
@@ -133,6 +136,7 @@ def summarise(turn: Turn, last_applied: int | None = None) -> TurnSummary:
         outcome=outcome.reason,
         pause_seconds=outcome.pause_seconds,
         node_seconds=summary.node_seconds + most_nodes * applying_seconds,
+        money=summary.money + most_nodes * applying_seconds * _price_per_node_second(turn),
     )
 
 
@@ -140,6 +144,7 @@ def summarise_pending(decision: Decision) -> TurnSummary:
     """Sum up a decision whose outcome is not known."""
     plan, observation = decision.plan, decision.observation
     utilisations = [operator.utilisation for operator in decision.evaluation.operators.values()]
+    node_seconds = plan.current.nodes * max(0.0, plan.decided_at - observation.start)
     return TurnSummary(
         number=decision.number,
         at=plan.decided_at,
@@ -161,8 +166,15 @@ def summarise_pending(decision: Decision) -> TurnSummary:
         utilisation=max(utilisations, default=None),
         nodes=plan.current.nodes,
         instances=plan.current.instances,
-        node_seconds=plan.current.nodes * max(0.0, plan.decided_at - observation.start),
+        node_seconds=node_seconds,
+        money=node_seconds * _price_per_node_second(decision),
     )
+
+
+def _price_per_node_second(decision: Decision) -> float:
+    """What a node of this window costs on average."""
+    nodes = decision.observation.nodes
+    return sum(node.price_per_hour for node in nodes) / len(nodes) / 3600 if nodes else 0.0
 
 
 def _change(turn: Turn) -> str:

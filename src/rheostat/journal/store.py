@@ -16,7 +16,7 @@ from rheostat.control.turn import Decision, Turn
 from rheostat.journal.reader import DECISION, PLAIN, TURN, D, JournalReader
 from rheostat.journal.rollup import make_room
 from rheostat.journal.rows import TurnSummary, Worth, columns, summarise
-from rheostat.journal.tables import PENDING, SCHEMA, VERSION
+from rheostat.journal.tables import MONEY, PENDING, SCHEMA, VERSION
 from rheostat.model.documents import storable
 from rheostat.model.errors import FileError, UserError
 from rheostat.model.observation import Event
@@ -70,11 +70,12 @@ class Journal(JournalReader):
         self._db.execute(f"PRAGMA journal_size_limit = {log_bytes}")
 
     def _upgrade(self) -> None:
-        """Give a journal of version 2 its missing table: all of it or, where the disk is full, nothing."""
+        """Give a journal of version 2 what it lacks: all of it or, where the disk is full, nothing."""
         if self._version != VERSION:
             with self._db:
                 self._db.execute("BEGIN IMMEDIATE")
-                self._db.execute(PENDING)
+                for statement in (PENDING, *MONEY):
+                    self._db.execute(statement)
                 self._db.execute(f"PRAGMA user_version = {VERSION}")
             self._version = VERSION
 

@@ -1,8 +1,12 @@
 """The journal's tables; docs/journal.md explains them."""
 
 VERSION = 3
-UPGRADABLE = 2  # lacks only the table of pending decisions
+UPGRADABLE = 2  # lacks the table of pending decisions and the columns of money
 PENDING = "CREATE TABLE pending (number INTEGER PRIMARY KEY, decision TEXT NOT NULL)"
+MONEY = (
+    "ALTER TABLE turns ADD COLUMN money REAL NOT NULL DEFAULT 0",
+    "ALTER TABLE windows ADD COLUMN money REAL NOT NULL DEFAULT 0",
+)
 SCHEMA = f"""
 BEGIN;
 PRAGMA user_version = {VERSION};
@@ -28,7 +32,8 @@ CREATE TABLE turns (
     utilisation REAL,           -- of the busiest operator
     nodes INTEGER NOT NULL,
     instances INTEGER NOT NULL,
-    node_seconds REAL NOT NULL
+    node_seconds REAL NOT NULL,
+    money REAL NOT NULL         -- what these cost; 0 where nodes have no price
 );
 CREATE INDEX worth ON turns (worth, number);
 CREATE TABLE details (number INTEGER PRIMARY KEY, turn TEXT NOT NULL);  -- everything, as JSON
@@ -36,7 +41,7 @@ CREATE TABLE details (number INTEGER PRIMARY KEY, turn TEXT NOT NULL);  -- every
 CREATE TABLE windows (
     start REAL NOT NULL, end REAL NOT NULL, turns INTEGER NOT NULL, seconds REAL NOT NULL,
     load REAL, throughput REAL, lag_mean REAL, lag_max REAL, backlog_max REAL,
-    nodes_mean REAL, nodes_max INTEGER, instances_mean REAL, node_seconds REAL NOT NULL
+    nodes_mean REAL, nodes_max INTEGER, instances_mean REAL, node_seconds REAL NOT NULL, money REAL NOT NULL
 );
 CREATE TABLE events (at REAL NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL);
 COMMIT;
