@@ -1,12 +1,14 @@
 """Who takes part in a trial, and what is kept of it."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 from rheostat.model.configuration import Bounds
-from rheostat.model.errors import FileError
+from rheostat.model.errors import FileError, UserError
+from rheostat.trials import rounds
 from rheostat.trials.contestants import contestant
 from rheostat.trials.trial import Trial, read_result
 from tests.trials.results import TRIAL, result
@@ -37,3 +39,14 @@ def test_trial_json_holds_no_secret() -> None:
     given = {"spark.a.password": "hunter22", "spark.b": "seen"}
     kept = Trial(**{**TRIAL.__dict__, "settings": given}).json()
     assert "seen" in kept and "hunter22" not in kept and "password" not in kept
+
+
+def test_a_trial_of_an_earlier_version_is_continued(tmp_path: Path) -> None:
+    kept = json.loads(TRIAL.json())
+    del kept["node"]["price_per_hour"]  # it had none yet
+    (tmp_path / "trial.json").write_text(json.dumps(kept))
+    rounds.prepare(tmp_path, TRIAL)
+    for other in ({**kept, "seed": 7}, {**kept, "nodes": 3}, "nonsense"):
+        (tmp_path / "trial.json").write_text(json.dumps(other))
+        with pytest.raises(UserError, match="holds a trial with other options"):
+            rounds.prepare(tmp_path, TRIAL)

@@ -27,7 +27,7 @@ def prepare(out: Path, trial: Trial) -> None:
     make_folder(out)
     about = out / ABOUT
     if about.exists():
-        if about.read_text() != trial.json():
+        if not trial.has_options(about.read_bytes()):
             raise UserError(f"{out} holds a trial with other options: choose another folder with --out")
     elif any(out.iterdir()):
         raise UserError(f"{out} is not empty and holds no trial: choose another folder with --out")

@@ -63,6 +63,13 @@ class Trial:
         )
         return _TRIAL.dump_json(options, indent=2).decode()
 
+    def has_options(self, text: bytes) -> bool:
+        """Whether these are its options; what an earlier version did not know yet has its default."""
+        try:
+            return _TRIAL.validate_json(text).json() == self.json()
+        except ValueError:  # pydantic's own error is one
+            return False
+
 
 @dataclass(frozen=True)
 class Result:
