@@ -115,7 +115,7 @@ def test_it_does_not_outlive_a_killed_parent(tmp_path: Path) -> None:
 
 @pytest.mark.jvm
 def test_a_broker_that_cannot_start_says_why_and_leaves_no_process(tmp_path: Path) -> None:
-    with pytest.raises(RheostatError, match=r"cannot format .*process\.roles"):
+    with pytest.raises(RheostatError, match=r"failed to format .*process\.roles"):
         kafka_broker.start(tmp_path, settings={"process.roles": "nonsense"})
     assert kafka_broker.attach(tmp_path) is None
 

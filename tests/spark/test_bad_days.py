@@ -64,7 +64,7 @@ def test_a_port_in_use_is_a_one_line_error(cluster: LocalCluster, tmp_path: Path
         ) as run:
             output = run.refused()
             assert run.left() == []
-    assert "Spark does not start: java.net.BindException: " in output
+    assert "Spark failed to start: java.net.BindException: " in output
     assert "Address already in use" in output
 
 

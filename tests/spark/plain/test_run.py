@@ -59,7 +59,7 @@ def test_a_policy_that_fails_holds_with_an_alert_and_the_run_goes_on(run: Contro
 
 def test_a_query_that_dies_starts_again_with_the_same_parallelism(run: Controller) -> None:
     at(run, nodes=2, project=4)
-    assert "starts again in" in fall_into_the_trap(run)
+    assert "restarting in" in fall_into_the_trap(run)
     observed = run.wait_for_turns(1)
     assert observed.observation.operators["2-project"].parallelism == 4
     assert observed.outcome.configuration.nodes == 2
