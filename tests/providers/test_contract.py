@@ -1,9 +1,6 @@
 """Every provider that works without Spark keeps the port's promises; real Workers: tests/spark."""
 
-import os
-import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +10,7 @@ from rheostat.providers.local import LocalProvider
 from rheostat.providers.simulated import SimulatedProvider
 from rheostat.providers.standalone import StandaloneProvider
 from rheostat.services.local_cluster import LocalCluster
+from tests.contracts.local_site import local_site
 from tests.contracts.provider import LARGE, SMALL, Hosted, Owned, Site
 from tests.scripted.world import Clock, Nodes, World
 
@@ -21,16 +19,8 @@ def by_name(name: str) -> tuple[str, str]:
     return name, ""
 
 
-def address_in(cluster: LocalCluster) -> Callable[[str], tuple[str, str]]:
-    def address(name: str) -> tuple[str, str]:
-        port = next(worker.port for worker in cluster.workers() if worker.name == name)
-        return "127.0.0.1", f"127.0.0.1:{port}"
-
-    return address
-
-
 @pytest.fixture
-def cluster(scripted_spark: None) -> Iterator[LocalCluster]:
+def scripted_cluster(scripted_spark: None) -> Iterator[LocalCluster]:
     with LocalCluster() as started:
         yield started
 
@@ -54,10 +44,8 @@ class TestScripted(Owned):
 
 class TestLocal(Owned):
     @pytest.fixture
-    def site(self, cluster: LocalCluster) -> Site:
-        return Site(
-            LocalProvider(cluster, (SMALL, LARGE), ("east", "west")), address_in(cluster), killer(cluster)
-        )
+    def site(self, scripted_cluster: LocalCluster) -> Site:
+        return local_site(scripted_cluster, LocalProvider(scripted_cluster, (SMALL, LARGE), ("east", "west")))
 
 
 class TestStandalone(Hosted):
@@ -68,16 +56,5 @@ class TestStandalone(Hosted):
 
 class TestAllocated(Hosted):
     @pytest.fixture
-    def site(self, cluster: LocalCluster) -> Site:
-        return Site(AllocatedProvider(cluster, SMALL, 2), address_in(cluster))
-
-
-def killer(cluster: LocalCluster) -> Callable[[str], None]:
-    def kill(name: str) -> None:
-        worker = next(worker for worker in cluster.workers() if worker.name == name)
-        os.killpg(worker.process.pid, signal.SIGKILL)
-        until = time.monotonic() + 20
-        while worker.alive and time.monotonic() < until:
-            time.sleep(0.01)
-
-    return kill
+    def site(self, scripted_cluster: LocalCluster) -> Site:
+        return local_site(scripted_cluster, AllocatedProvider(scripted_cluster, SMALL, 2))

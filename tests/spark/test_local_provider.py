@@ -1,9 +1,6 @@
 """The provider of this machine with real Workers, and an application on nodes of two kinds."""
 
-import os
-import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +10,7 @@ from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Placement, Status
 from rheostat.providers.local import LocalProvider
 from rheostat.services.local_cluster import LocalCluster
+from tests.contracts.local_site import local_site
 from tests.contracts.provider import LARGE, SMALL, Owned, Site
 
 from .support import application, check_totals, observe_batches, plan
@@ -23,24 +21,7 @@ class TestRealWorkers(Owned):
     @pytest.fixture
     def site(self) -> Iterator[Site]:
         with LocalCluster() as cluster:
-            provider = LocalProvider(cluster, (SMALL, LARGE), ("east", "west"))
-
-            def address(name: str) -> tuple[str, str]:
-                port = next(worker.port for worker in cluster.workers() if worker.name == name)
-                return "127.0.0.1", f"127.0.0.1:{port}"
-
-            yield Site(provider, address, killer(cluster))
-
-
-def killer(cluster: LocalCluster) -> Callable[[str], None]:
-    def kill(name: str) -> None:
-        worker = next(worker for worker in cluster.workers() if worker.name == name)
-        os.killpg(worker.process.pid, signal.SIGKILL)
-        until = time.monotonic() + 20
-        while worker.alive and time.monotonic() < until:
-            time.sleep(0.01)
-
-    return kill
+            yield local_site(cluster, LocalProvider(cluster, (SMALL, LARGE), ("east", "west")))
 
 
 KIND = NodeKind("small", cores=0.7, slots=2, memory_mb=1024.0)

@@ -8,11 +8,11 @@ from rheostat.engines.spark.protocol import Description, QueryStage, Step
 from rheostat.model.topology import Operator, Stream, Topology
 
 
-def in_waves(declared: Topology) -> Topology:
+def as_changeable(declared: Topology) -> Topology:
     """The topology as a plan can change it: where all operators are pinned, the tasks that run at once.
 
     >>> fixed = Topology("totals", (Operator("scan", 0.0, 8, 8),))
-    >>> in_waves(fixed).operator("scan").min_parallelism
+    >>> as_changeable(fixed).operator("scan").min_parallelism
     1
     """
     if len(declared.pinned) < len(declared.operators):

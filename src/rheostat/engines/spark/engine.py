@@ -9,7 +9,7 @@ from rheostat.control.ports import Clock, Provider
 from rheostat.engines.spark.actuate.actuator import Actuator
 from rheostat.engines.spark.actuate.healer import Healer
 from rheostat.engines.spark.actuate.truths import Truths
-from rheostat.engines.spark.described_topology import first_parallelism, in_waves, queries, topology
+from rheostat.engines.spark.described_topology import as_changeable, first_parallelism, queries, topology
 from rheostat.engines.spark.driver_process import DriverLostError, DriverProcess, EndedError
 from rheostat.engines.spark.observe.meter import Meter
 from rheostat.engines.spark.observe.monitor import Monitor
@@ -51,7 +51,7 @@ class SparkEngine:
         self.monitor = Monitor(driver, provider, began_at, self._realtime)
         described = self._describe()
         self._declared = topology(driver.spec.name, described, self._realtime)
-        self.topology = self._declared if self._realtime else in_waves(self._declared)
+        self.topology = self._declared if self._realtime else as_changeable(self._declared)
         self.monitor.follow(queries(described, self.topology))
         self._reserved, self._trigger = described.reserved, described.trigger_seconds
         self._begun, self._state = described.begun, dict(described.state)
@@ -80,13 +80,13 @@ class SparkEngine:
     @property
     def configuration(self) -> Configuration:
         size, parallelism = self.truths.observed, dict(self._parallelism)
-        if self._waves:
+        if self._scales_nodes_only:
             slots = max(1, size.slots)
             parallelism = {name: min(tasks, slots) for name, tasks in parallelism.items()}
         return Configuration(parallelism, size.executors, size.nodes)
 
     @property
-    def _waves(self) -> bool:
+    def _scales_nodes_only(self) -> bool:
         """Whether no operator can change: then the slots decide how many of their tasks run at once."""
         return self.topology is not self._declared
 
@@ -98,7 +98,7 @@ class SparkEngine:
         overhead = self.monitor.stage_overhead()
         kinds = {node.kind for node in self.provider.nodes()} or {self.kinds[0]}
         alone = min(max(1.0, min(kind.slots, 1 / kind.slot_cores)) for kind in kinds)
-        return (FixedTasks if self._waves else Staged)(
+        return (FixedTasks if self._scales_nodes_only else Staged)(
             trigger,
             FIRST_OVERHEAD_SECONDS if overhead is None else overhead,
             self._declared.pinned,
@@ -144,7 +144,7 @@ class SparkEngine:
     def _begin(self, wanted: Configuration) -> None:
         self._actuator.prepare(max(wanted.nodes, self._nodes_in_use()))
         if not self._begun:
-            if not self._waves:
+            if not self._scales_nodes_only:
                 self._parallelism.update(wanted.parallelism)
             self._parallelism.update(self._state)
             self._check_begin()
@@ -210,7 +210,7 @@ class SparkEngine:
 
     def _possible(self, plan: Plan, before: Configuration) -> Plan:
         """The stateful operators of one query share one parallelism: the largest that the plan wants."""
-        if self._waves:
+        if self._scales_nodes_only:
             before = replace(before, parallelism=self._parallelism)
             return replace(plan, current=before, target=replace(plan.target, parallelism=self._parallelism))
         wanted = dict(plan.target.parallelism)
