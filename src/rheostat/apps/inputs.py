@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from rheostat.apps.load import LiveStream, arrivals, flood, stream
+from rheostat.apps.live_stream import LiveStream, arrivals, flood, stream
 from rheostat.engines.spark.driver import runner
 from rheostat.engines.spark.driver.application import Application, Rows, Transform, Write
 from rheostat.model.errors import UserError

@@ -106,7 +106,7 @@ def _bench_app(
     """
     from rheostat.bench.application_map import climb
     from rheostat.bench.map_request import MapRequest, plan_map
-    from rheostat.cli import bench_page, settings, signals, values
+    from rheostat.cli import bench_page, signals, spark_settings, values
 
     request = MapRequest(
         app=app,
@@ -125,7 +125,7 @@ def _bench_app(
         platform=platform,
         kafka=kafka,
         seed=seed,
-        settings=settings.read(conf, conf_file),
+        settings=spark_settings.read(conf, conf_file),
     )
     plan = plan_map(request, out)
     try:

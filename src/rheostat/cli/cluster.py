@@ -33,14 +33,14 @@ def _cluster(
     as_json: options.JsonOption = False,
 ) -> None:
     """Start a Spark Master and Workers on this machine. Each keeps to its CPU quota; Ctrl-C stops all."""
-    from rheostat.cli import settings, values
+    from rheostat.cli import spark_settings, values
     from rheostat.run.cluster import embedded_cluster
 
     if not 1 <= nodes <= MAX_NODES:
         raise UserError(f"--nodes must be between 1 and {MAX_NODES}, not {nodes}")
     if seconds is not None and not 0 < seconds < float("inf"):
         raise UserError("--seconds must be greater than 0")
-    kind, spark = values.node_kind(node), settings.read(conf, conf_file)
+    kind, spark = values.node_kind(node), spark_settings.read(conf, conf_file)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops the cluster as Ctrl-C does
     with embedded_cluster(kind, nodes, spark, console.fail) as cluster:
         _show(cluster, as_json)

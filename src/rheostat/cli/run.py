@@ -65,7 +65,7 @@ def _run(
 ) -> None:
     """Run a streaming application and scale it with its load. Ends with it, or on Ctrl-C."""
     from rheostat.apps.shipped import find_script
-    from rheostat.cli import live_run, settings, signals, values
+    from rheostat.cli import live_run, signals, spark_settings, values
     from rheostat.control.guards import Guards
     from rheostat.engines.spark.modes import check_mode
     from rheostat.policies.registry import build
@@ -95,7 +95,7 @@ def _run(
         dry_run=dry_run,
         resume=resume,
         seed=seed,
-        settings=settings.read(conf, conf_file),
+        settings=spark_settings.read(conf, conf_file),
     )
     check_mode(mode, order.trigger_seconds, order.settings)
     until = float("inf") if seconds is None else values.positive("--seconds", seconds)

@@ -61,7 +61,7 @@ def _trial(
 
     Give the same options again to continue a trial that was interrupted: finished runs are kept.
     """
-    from rheostat.cli import settings, signals, trial_page, values
+    from rheostat.cli import signals, spark_settings, trial_page, values
     from rheostat.trials import rounds
     from rheostat.trials.setup import choose_contestants, make_trial
 
@@ -78,7 +78,7 @@ def _trial(
         warm_up_seconds=warm_up,
         partitions=partitions,
         kafka=kafka,
-        settings=settings.read(conf, conf_file),
+        settings=spark_settings.read(conf, conf_file),
     )
     contestants = choose_contestants(policies, peers)
     rounds.prepare(out, trial)

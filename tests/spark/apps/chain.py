@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rheostat import Application
-from rheostat.apps.load import LiveStream
+from rheostat.apps.live_stream import LiveStream
 
 RATE, MODE = int(sys.argv[1]), sys.argv[2]
 LIVE = LiveStream(f"constant:rate={RATE}:duration=20m")

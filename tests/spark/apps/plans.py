@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rheostat import Application
-from rheostat.apps.load import LiveStream
+from rheostat.apps.live_stream import LiveStream
 from rheostat.engines.spark.driver import plan_checks
 from rheostat.engines.spark.driver.builder import Builder
 from rheostat.engines.spark.driver.rescale import refusal

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from rheostat import Application
-from rheostat.apps.load import LiveStream
+from rheostat.apps.live_stream import LiveStream
 
 RATE, MODE, STATE = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 FOLDER = Path(sys.argv[4]) if len(sys.argv) > 4 else None

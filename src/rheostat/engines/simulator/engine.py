@@ -10,12 +10,12 @@ from rheostat.analyze.rates import nominal_mix
 from rheostat.engines.simulator import measuring
 from rheostat.engines.simulator.deployment import Floats, deploy
 from rheostat.engines.simulator.flow import Flow
-from rheostat.engines.simulator.pipelined import PipelinedFlow
+from rheostat.engines.simulator.pipelined_flow import PipelinedFlow
 from rheostat.engines.simulator.placement import Placed, place
 from rheostat.engines.simulator.record import Record
 from rheostat.engines.simulator.settings import Settings
-from rheostat.engines.simulator.staged import StagedFlow
-from rheostat.engines.simulator.storm import StormFlow
+from rheostat.engines.simulator.staged_flow import StagedFlow
+from rheostat.engines.simulator.storm_flow import StormFlow
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Cause, Outcome, Placement, Plan, Status
 from rheostat.model.errors import UserError

@@ -1,7 +1,7 @@
 import numpy as np
 
 from rheostat.engines.simulator.deployment import Floats, totals
-from rheostat.engines.simulator.pipelined import PipelinedFlow
+from rheostat.engines.simulator.pipelined_flow import PipelinedFlow
 from rheostat.engines.simulator.settings import Settings
 from rheostat.model.topology import Topology
 

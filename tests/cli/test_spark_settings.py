@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rheostat.cli import settings
+from rheostat.cli import spark_settings
 from tests.cli.commands import refused, refused_at_once
 
 COMMANDS = (
@@ -60,12 +60,12 @@ def test_a_secret_within_a_value_is_refused_too(pair: str, capsys: pytest.Captur
     ],
 )
 def test_a_setting_without_a_secret_is_accepted(pair: str) -> None:
-    assert settings.read([pair], None) == dict([pair.split("=")])
+    assert spark_settings.read([pair], None) == dict([pair.split("=")])
 
 
 def test_a_secret_in_a_file_is_read(tmp_path: Path) -> None:
     file = tmp_path / "spark.conf"
     file.touch(mode=0o600)
     file.write_text("spark.authenticate.secret hunter2\n")
-    given = settings.read(["spark.authenticate=true"], file)
+    given = spark_settings.read(["spark.authenticate=true"], file)
     assert given == {"spark.authenticate.secret": "hunter2", "spark.authenticate": "true"}
