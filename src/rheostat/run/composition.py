@@ -27,7 +27,7 @@ from rheostat.run import folder
 from rheostat.run.folder import JOURNAL
 from rheostat.run.heartbeat import Heartbeat
 from rheostat.run.order import Order, check_script, with_secret
-from rheostat.run.site import Site, open_site, start_nodes
+from rheostat.run.site import Site, check_kinds, open_site, start_nodes
 from rheostat.services.java import java_version, spark_home
 
 LISTENING_SECONDS = 5.0
@@ -61,6 +61,7 @@ def start_run(order: Order, say: Callable[[str], None] = lambda _: None) -> Iter
     spark_home()
     java_version()
     check_script(order.script)
+    check_kinds(order.kinds)
     if order.master and not order.resume:
         _check_master(order.master)
     if order.kafka:

@@ -32,7 +32,6 @@ class Site:
 
 def open_site(order: Order, stack: ExitStack) -> Site:
     """Connect to the cluster that the order names, or start one that ends with the stack."""
-    check_kinds(order.kinds)
     if order.master:
         return Site(StandaloneProvider(order.kinds), order.master)
     cluster = stack.enter_context(LocalCluster(warn=_logger.warning, settings=order.settings))
@@ -56,5 +55,6 @@ def check_kinds(kinds: Sequence[NodeKind]) -> None:
     """Refuse kinds that Spark could not mix: all executors of an application have one size."""
     if len({kind.slots / kind.executors for kind in kinds}) > 1:
         raise UserError(
-            "--node: Spark's executors are all of one size: slots / executors must be the same for every kind"
+            "--node: Spark's executors are all of one size, so slots / executors must be the same for every "
+            "kind, such as slots=2,executors=1 and slots=8,executors=4"
         )
