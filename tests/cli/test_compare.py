@@ -53,8 +53,8 @@ def test_a_run_without_steps_has_no_settling_time(capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("policies", "message"),
     [
-        ("", "names none"),
-        (" , ,", "names none"),
+        ("", "is empty"),
+        (" , ,", "is empty"),
         ("static,static", "names a policy twice"),
         ("static,elysum", "did you mean 'elysium'?"),
         ("static,ds2(", "cannot read policy"),

@@ -74,7 +74,7 @@ def test_without_any_change_the_latest_turn_is_explained(capsys: pytest.CaptureF
 def test_a_veto_is_shown_with_the_proposal(capsys: pytest.CaptureFixture[str]) -> None:
     write(Path("j.sqlite"), turns(3, OneMore(), Guards(cooldown_seconds=600)))
     text = explain(capsys, "2")
-    assert "The policy proposed split 2 -> 3. They refused it:" in text
+    assert "The policy proposed split 2 -> 3. The guards refused it:" in text
     assert "- cool-down: the last change was 60 s ago, less than 600 s." in text
 
 

@@ -27,7 +27,10 @@ def test_up_status_topics_and_down(folder: Path) -> None:
     assert up.stdout.splitlines()[0] == servers
     assert "rheostat kafka down stops it" in up.stdout
     again = process(f"rheostat kafka up --port {port}", folder)
-    assert again.stdout.splitlines()[:2] == [servers, "runs already; its log is .rheostat/kafka/broker.log"]
+    assert again.stdout.splitlines()[:2] == [
+        servers,
+        "already running; its log is .rheostat/kafka/broker.log",
+    ]
 
     output = json.loads(process("rheostat kafka status --json", folder).stdout)
     assert (output["running"], output["servers"]) == (True, servers)

@@ -59,7 +59,7 @@ def test_a_figure_is_drawn_on_request(
     picture = tmp_path / f"day.{suffix}"
     assert _run("show", "day", "--out", str(picture)) == 0
     assert picture.read_bytes().startswith(start)
-    assert f"drawn to {picture}" in capsys.readouterr().out
+    assert f"plot saved to {picture}" in capsys.readouterr().out
 
 
 def test_the_list_names_every_curve_with_its_defaults_and_paper(capsys: pytest.CaptureFixture[str]) -> None:

@@ -32,7 +32,7 @@ def test_people_see_what_runs_how_it_is_doing_and_what_changed(capsys: pytest.Ca
     write(Path("j.sqlite"), turns(25), Event(1500.0, "stopped", "by the user"))
     text = status(capsys)
     lines = text.splitlines()
-    assert lines[:2] == ["words with sometimes (pipelined)", "25 turns; a record of 25m"]
+    assert lines[:2] == ["words with sometimes (pipelined)", "25 turns; simulated, 25m"]
     assert "Latest window: 1m until 1,500 s (turn 25)" in lines
     assert "  load 1,000 rows/s, throughput 1,000 rows/s, lag 0 s, backlog 0 rows" in lines
     assert "operator instances rows/s utilisation CPU cores skew waiting" in lines
@@ -73,7 +73,7 @@ def test_a_silent_controller_is_called_so(
     monkeypatch.setattr(time, "time", lambda: now)
     write(Path("j.sqlite"), turns(25), started_at=now - 1500 - 7200, pid=os.getpid())
     shown = json.loads(status(capsys, "--json"))
-    assert (shown["state"], shown["says"]) == ("silent", "no turn for 2h: not running?")
+    assert (shown["state"], shown["says"]) == ("silent", "no turn for 2h: the controller may have stopped")
     assert shown["last_turn_seconds_ago"] == pytest.approx(7200)
     assert "began" in status(capsys)
 
@@ -82,7 +82,7 @@ def test_a_silent_controller_is_called_so(
     ("controller", "sentence"),
     [
         (Liveness(State.NEW), "no turn yet"),
-        (Liveness(State.RECORDED, 1500.0), "a record of 25m"),
+        (Liveness(State.RECORDED, 1500.0), "simulated, 25m"),
         (Liveness(State.STOPPED, 0.0, 7200.0), "stopped, last turn 2h ago"),
         (Liveness(State.GONE, 0.0, 3.0, 17), "not running: process 17 is gone, last turn 3s ago"),
         (Liveness(State.RUNNING, 0.0, 3.0), "running, last turn 3s ago"),

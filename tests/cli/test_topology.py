@@ -35,7 +35,7 @@ def test_a_topology_is_drawn_with_its_rates(capsys: pytest.CaptureFixture[str]) 
         "└── 500 rows/s → split: 500 rows/s, 1 cores, x1-64",
         "    └── 4,000 rows/s → count: 4,000 rows/s, 4.8 cores, x1-64, stateful",
         "        └── 4,000 rows/s → publish: 4,000 rows/s, 2.4 cores, x1-64",
-        "keeps 8.45 cores busy",
+        "CPU needed: 8.45 cores",
     ]
 
 

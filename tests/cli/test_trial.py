@@ -29,7 +29,7 @@ def test_the_terminal_shows_every_measure(capsys: pytest.CaptureFixture[str]) ->
     ("options", "message"),
     [
         (("-p", "nobody"), "nobody"),
-        (("-p", " "), "--policies names none"),
+        (("-p", " "), "--policies is empty"),
         (("-p", "ds2", "--peers", "sparkdra"), "sparkdra"),
         (("-p", "ds2", "--mode", "realtime"), "needs --kafka"),
         (("-p", "ds2", "--warm-up", "601"), "--warm-up must be from 0 to 600 s, not 601"),

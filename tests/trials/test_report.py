@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from rheostat.trials.report import Check, make_report
+from rheostat.trials.bounds import Check
+from rheostat.trials.report import make_report
 from rheostat.trials.trial import Result, Trial
 from tests.trials.results import TRIAL, result
 

@@ -39,7 +39,7 @@ def _bench_platform(
         "platform"
     ),
 ) -> None:
-    """Measure which containers a node should have. Floods one node, divided in several ways."""
+    """Find the best executors and slots for a node. Saturates one node in several layouts."""
     from rheostat.bench import platform
     from rheostat.cli import bench_page, signals, values
     from rheostat.model.documents import write_document
@@ -70,7 +70,8 @@ def _bench_platform(
 )
 def _bench_app(
     app: Annotated[
-        str, typer.Argument(metavar="APP", help="One of `rheostat apps`, or a script like those.")
+        str,
+        typer.Argument(metavar="APP", help="One of `rheostat apps`, or a script with the same arguments."),
     ],
     first: Annotated[float, typer.Option("--from", help="Rows/s of the first level.")],
     last: Annotated[float, typer.Option("--to", help="Rows/s of the last level.")],
@@ -89,7 +90,7 @@ def _bench_app(
     ] = 4,
     min_health: Annotated[
         float,
-        typer.Option("--min-health", min=0.01, max=1.0, help="Below this, an operator is congested."),
+        typer.Option("--min-health", min=0.01, max=1.0, help="Health below which an operator is congested."),
     ] = 0.9,
     kafka: options.KafkaOption = None,
     conf: options.ConfOption = None,
@@ -99,8 +100,8 @@ def _bench_app(
         Path | None, typer.Option("--out", "-o", help="File for the map (default: APP.map.yaml).")
     ] = None,
 ) -> None:
-    """Map each load to the configuration it needs. Raises the load level by level and scales out what
-    is congested.
+    """Map each load to the configuration it needs. Raises the load level by level and scales out
+    congested operators.
 
     Give the same options again to continue a map that was interrupted.
     """

@@ -54,7 +54,7 @@ def _print(explanation: Explanation, times: Times) -> None:
 def _print_summary(turn: TurnSummary) -> None:
     """Print what is left of an old decision."""
     prose.heading("What the journal still has")
-    prose.say("The journal is bounded and kept only a summary of this decision.")
+    prose.say("The journal kept only a summary of this decision, to stay within its size.")
     nodes, instances = console.count(turn.nodes, "node"), console.count(turn.instances, "instance")
     prose.say(
         f"Measured: load {console.number(turn.load, 'rows/s')}, throughput "
@@ -124,7 +124,7 @@ def _print_guards(plan: Plan) -> None:
         prose.say(f"Nothing: {passed}.")
         return
     proposed = plan.wished.describe(plan.current) if plan.wished else "a change"
-    prose.say(f"The policy proposed {proposed}. They {'changed' if plan.changes else 'refused'} it:")
+    prose.say(f"The policy proposed {proposed}. The guards {'changed' if plan.changes else 'refused'} it:")
     prose.items(f"{veto}." for veto in plan.vetoes)
 
 

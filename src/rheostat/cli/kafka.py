@@ -36,7 +36,7 @@ def up(
 
     broker, is_new = kafka_broker.ensure_running(folder, port, say=_say)
     print(broker.servers)
-    print(f"{'started' if is_new else 'runs already'}; its log is {folder / kafka_broker.LOG}")
+    print(f"{'started' if is_new else 'already running'}; its log is {folder / kafka_broker.LOG}")
     print(
         f"try: rheostat load run sine --kafka events{_servers(broker.servers)}; "
         f"rheostat kafka down{_folder(folder)} stops it"

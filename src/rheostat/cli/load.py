@@ -69,7 +69,7 @@ def show(
     low, mean, peak = (console.number(summary[key]) for key in ("min", "mean", "peak"))
     print(f"min {low}   mean {mean}   peak {peak} rows/s   duration {span(parsed.duration_seconds)}")
     if out is not None:
-        print(f"drawn to {out}")
+        print(f"plot saved to {out}")
 
 
 @load.command("list", epilog="Example: rheostat load list --json")

@@ -36,16 +36,16 @@ def describe_liveness(controller: Liveness) -> str:
     """Say whether the controller is alive.
 
     >>> describe_liveness(Liveness(State.SILENT, 60.0, 300.0))
-    'no turn for 5m: not running?'
+    'no turn for 5m: the controller may have stopped'
     """
     age = controller.age_seconds
     ago = f"{span(age)} ago" if age is not None and age >= 1 else "just now"
     sentences = {
         State.NEW: "no turn yet",
-        State.RECORDED: f"a record of {span(controller.ended_at)}",
+        State.RECORDED: f"simulated, {span(controller.ended_at)}",
         State.STOPPED: f"stopped, last turn {ago}",
         State.GONE: f"not running: process {controller.pid} is gone, last turn {ago}",
-        State.SILENT: f"no turn for {span(age or 0.0)}: not running?",
+        State.SILENT: f"no turn for {span(age or 0.0)}: the controller may have stopped",
         State.RUNNING: f"running, last turn {ago}",
     }
     return sentences[controller.state]

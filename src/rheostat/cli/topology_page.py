@@ -29,7 +29,7 @@ def show(file: str, load: float | None, as_json: bool) -> None:
         del roots[root]
         console.out.print(_branch(topology, rates, root, drawn, roots))
     cores = sum(rates[o.name] * o.cost_seconds for o in topology.operators)
-    console.out.print(f"keeps {console.number(cores)} cores busy")
+    console.out.print(f"CPU needed: {console.number(cores)} cores")
     silent = [name for name in topology.sources if topology.operator(name).load is None]
     if silent and load is None:
         console.out.print(f"1 row/s assumed where no load is stated: {', '.join(silent)}")

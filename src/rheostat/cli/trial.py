@@ -29,7 +29,7 @@ def _trial(
     ],
     peers: Annotated[
         str,
-        typer.Option("--peers", help=f"Whom to compare with: policies, or {', '.join(PEERS)}."),
+        typer.Option("--peers", help=f"Baselines to compare against: policies, or {', '.join(PEERS)}."),
     ] = ALL_PEERS,
     repeat: Annotated[int, typer.Option("--repeat", min=1, max=100, help="Runs per contestant.")] = 1,
     nodes: options.NodesOption = "1:4",

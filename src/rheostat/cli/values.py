@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.errors import UserError, nearest
 
+MAX_SECONDS = 1e9
 # The range of each key, where it is not every positive number.
 LIMITS = {
     "cores": (0.001, 10_000.0),
@@ -94,6 +95,8 @@ def number(option: str, key: str, raw: str) -> float:
 
 def positive(option: str, value: float, least: float = 0.001) -> float:
     """Return the value of an option; UserError if it is too small or not finite."""
-    if not least <= value <= 1e9:
+    if not value >= least:
         raise UserError(f"{option} must be at least {least:g}, not {value:g}")
+    if value > MAX_SECONDS:
+        raise UserError(f"{option} must be at most {MAX_SECONDS:g}, not {value:g}")
     return value

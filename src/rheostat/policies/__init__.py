@@ -1,4 +1,4 @@
-"""The policies: one file per system. `registry.build` finds them by name."""
+"""The policies: one module per system, and what they share. `registry.build` finds them by name."""
 
 from rheostat.policies.base import Info, Memory, Policy, Situation, Start, hold, wish
 

@@ -1,3 +1,5 @@
+"""AUTOSCALE (P3): every operator as large as its own arrivals, and what comes from upstream, will need."""
+
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 

@@ -1,3 +1,5 @@
+"""DS2's true rates, with the thresholds of Flink's autoscaler."""
+
 from dataclasses import dataclass
 
 from rheostat.analyze.evaluation import measured_selectivity

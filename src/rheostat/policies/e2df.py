@@ -1,3 +1,5 @@
+"""E2DF (P1): two hierarchies of managers, one for operators and one for nodes."""
+
 from dataclasses import dataclass
 
 from rheostat.model.configuration import Configuration

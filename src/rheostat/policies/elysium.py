@@ -1,3 +1,5 @@
+"""ELYSIUM (P2): the fewest instances, then the fewest nodes, for the present or the expected load."""
+
 from dataclasses import dataclass
 from functools import cached_property
 from math import floor

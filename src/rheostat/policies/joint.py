@@ -1,3 +1,5 @@
+"""ELYSIUM's opponent (P2, section 5.2): operators and nodes scale together."""
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 

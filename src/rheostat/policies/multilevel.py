@@ -1,3 +1,5 @@
+"""Multi-level elasticity (P0): a map from load levels to configurations."""
+
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""The share of the trigger interval that batches take, as proposed for Spark (SPARK-24815)."""
+
 from dataclasses import dataclass
 
 from rheostat.analyze.execution import ceil

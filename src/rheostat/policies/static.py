@@ -1,3 +1,5 @@
+"""The peers that never change: as small or as large as the load ever needs."""
+
 from dataclasses import dataclass
 
 from rheostat.model.configuration import Configuration

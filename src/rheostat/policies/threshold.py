@@ -1,3 +1,5 @@
+"""The simplest peer: one instance more or less by a threshold."""
+
 from dataclasses import dataclass
 
 from rheostat.model.decision import Cause, Proposal

@@ -1,23 +1,14 @@
-"""The report of a trial: measures with their spread, and the bounds that a policy has to keep."""
+"""The report of a trial: tables of measures with their spread, and of the bounds."""
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 
-import numpy as np
-
-from rheostat.analyze.execution import ceil
-from rheostat.analyze.forecasts.line import fit
-from rheostat.analyze.judging import WINDOW_SECONDS, Floats, Measures, Series, judge
+from rheostat.analyze.judging import Measures, Series
+from rheostat.trials.bounds import PEAK, Check, check_bounds
+from rheostat.trials.measures import cores_needed, measure, smooth, window_seconds
 from rheostat.trials.trial import Result, Trial
-
-PEAK, ALLOCATION = "static-peak", "spark-dra"
-REPEATS = 3  # that a bound must be kept in
-FEWER_THAN_PEAK, FEWER_THAN_ALLOCATION = 0.40, 0.25  # node-seconds
-LAG_TO_CONTROL, LAG_TO_ALLOCATION = 2.0, 1.5  # p99
-DEGRADED = 0.15
-LAG_CURVES = ("stair", "sine")  # curves on which the lag has a bound; a square leaves no time to act
 
 # Header, its measure, its format.
 Column = tuple[str, Callable[[Measures], float | None], str]
@@ -33,46 +24,6 @@ COLUMNS: tuple[Column, ...] = (
     ("settling s", lambda m: m.settling_seconds, "{:.0f}"),
     ("overshoot", lambda m: m.overshoot, "{:.0%}"),
 )
-
-
-@dataclass(frozen=True)
-class Check:
-    """A bound, and the value reached: the median over the repeats."""
-
-    policy: str
-    what: str
-    runs: Sequence[float]  # the value of each repeat
-    bound: float
-    form: str
-    is_minimum: bool = False
-
-    @property
-    def value(self) -> float:
-        """The median; NaN without any run."""
-        return median(self.runs) if self.runs else math.nan
-
-    @property
-    def kept(self) -> bool:
-        return self.value >= self.bound if self.is_minimum else self.value <= self.bound
-
-    @property
-    def verdict(self) -> str:
-        """Whether it is kept; one or two runs prove little."""
-        few = len(self.runs) < REPEATS
-        return ("ok so far" if few else "ok") if self.kept else "RED"
-
-    @property
-    def cells(self) -> tuple[str, str, str, str, str]:
-        """A row of a table."""
-        word = "at least" if self.is_minimum else "at most"
-        value = self.form.format(self.value) if math.isfinite(self.value) else "no run"
-        return (
-            self.policy,
-            self.what,
-            value,
-            f"{word} {self.form.format(self.bound)}",
-            self.verdict,
-        )
 
 
 @dataclass(frozen=True)
@@ -149,122 +100,20 @@ def make_report(trial: Trial, judged: Sequence[str], results: Sequence[Result]) 
     """Judge every run of a trial."""
     ran = [result for result in results if not result.failure]
     names = list(dict.fromkeys(result.contestant for result in results))
-    needed = _cores_needed([pair for result in ran if result.contestant == PEAK for pair in result.work])
+    needed = cores_needed([pair for result in ran if result.contestant == PEAK for pair in result.work])
     measures = {
-        name: [_measures(trial, result, needed) for result in ran if result.contestant == name]
+        name: [measure(trial, result, needed) for result in ran if result.contestant == name]
         for name in names
         if any(result.contestant == name for result in ran)
     }
-    first = {result.contestant: _smoothed(result.series, _window(trial)) for result in reversed(ran)}
+    first = {result.contestant: smooth(result.series, window_seconds(trial)) for result in reversed(ran)}
     return Report(
         trial,
         measures,
         [result for result in results if result.failure],
-        [check for name in judged for check in _checks(trial, name, ran, names)],
+        [check for name in judged for check in check_bounds(trial, name, ran, names)],
         {name: first[name] for name in names if name in first},
     )
-
-
-def _measures(trial: Trial, result: Result, needed: Callable[[Floats], Floats]) -> Measures:
-    cores, bounds = trial.node.cores, trial.nodes
-    enough = np.ceil(needed(result.series.load) / cores - 1e-9)
-    oracle = np.clip(enough, bounds.min_nodes, bounds.max_nodes)
-    price = trial.node.price_per_hour * result.series.nodes
-    return judge(
-        replace(result.series, price_per_hour=price), oracle, bounds.max_nodes, result.changes, _window(trial)
-    )
-
-
-def _window(trial: Trial) -> float:
-    """Seconds over which throughput is compared with load: whole triggers."""
-    return max(WINDOW_SECONDS, ceil(WINDOW_SECONDS / trial.trigger_seconds) * trial.trigger_seconds)
-
-
-def _smoothed(series: Series, window: float) -> Series:
-    """Smooth a series for drawing: its steps between two batches would hide everything else."""
-    around = min(len(series.lag), round(window / series.step_seconds))
-    before, after = (around - 1) // 2, around // 2
-
-    def windows(values: Floats) -> Floats:
-        return np.lib.stride_tricks.sliding_window_view(np.pad(values, (before, after), "edge"), around)
-
-    return replace(
-        series, throughput=windows(series.throughput).mean(axis=1), lag=windows(series.lag).max(axis=1)
-    )
-
-
-def _cores_needed(work: Sequence[tuple[float, float]]) -> Callable[[Floats], Floats]:
-    """Return the cores that a load needs, for the oracle: a line through what the reference used."""
-    if len({load for load, _ in work}) < 2:
-        return np.zeros_like
-    line = fit([load for load, _ in work], [cores for _, cores in work])
-    return lambda load: np.asarray(np.maximum(0.0, line.at(0.0) + line.slope * load))
-
-
-def _checks(trial: Trial, name: str, results: Sequence[Result], contestants: Collection[str]) -> list[Check]:
-    """Check the bounds of a policy: ratios within a repeat, and their median."""
-    runs = {(result.contestant, result.number): result for result in results}
-    own = [result for result in results if result.contestant == name]
-
-    def pairs(peer: str) -> list[tuple[Result, Result]]:
-        return [(mine, runs[peer, mine.number]) for mine in own if (peer, mine.number) in runs]
-
-    def ratios(peer: str, of: Callable[[Result], float]) -> list[float]:
-        return [of(mine) / (of(other) or math.nan) for mine, other in pairs(peer)]
-
-    def later_lags(peer: str) -> list[float]:
-        from_then = [(mine, other, _caught_up(other, trial)) for mine, other in pairs(peer)]
-        return [_p99(mine, then) / (_p99(other, then) or math.nan) for mine, other, then in from_then]
-
-    def fewer_nodes(peer: str) -> list[float]:
-        return [1 - ratio for ratio in ratios(peer, lambda result: sum(result.nodes))]
-
-    def lag_to_control(result: Result) -> float:
-        control = trial.trigger_seconds + trial.period_seconds
-        return _p99(result) / (control + median(result.startups or [0.0]))
-
-    checks = [
-        Check(
-            name,
-            "fewer node-seconds than static-peak",
-            fewer_nodes(PEAK),
-            FEWER_THAN_PEAK,
-            "{:.1%}",
-            is_minimum=True,
-        )
-    ]
-    if trial.curve.partition(":")[0] in LAG_CURVES:
-        what = "p99 lag in trigger + control period + node start-up"
-        checks.append(Check(name, what, [lag_to_control(result) for result in own], LAG_TO_CONTROL, "{:.2f}"))
-    if ALLOCATION in contestants:
-        checks += [
-            Check(
-                name,
-                f"fewer node-seconds than {ALLOCATION}",
-                fewer_nodes(ALLOCATION),
-                FEWER_THAN_ALLOCATION,
-                "{:.1%}",
-                is_minimum=True,
-            ),
-            Check(name, f"p99 lag to {ALLOCATION}'s", ratios(ALLOCATION, _p99), LAG_TO_ALLOCATION, "{:.2f}"),
-        ]
-    if any(_caught_up(result, trial) for result in results if result.contestant == ALLOCATION):
-        what = f"the same, from when {ALLOCATION} had caught up with its start"
-        checks.append(Check(name, what, later_lags(ALLOCATION), LAG_TO_ALLOCATION, "{:.2f}"))
-    degraded = [_measures(trial, result, np.zeros_like).throughput_degradation for result in own]
-    return [*checks, Check(name, "throughput degradation", degraded, DEGRADED, "{:.3f}")]
-
-
-def _p99(result: Result, begin: int = 0) -> float:
-    return float(np.percentile(result.lag[begin:], 99))
-
-
-def _caught_up(result: Result, trial: Trial) -> int:
-    """Return the second at which a run has caught up with its start; 0: it was never behind, or always is.
-
-    A stream that is never behind lags by up to twice its trigger.
-    """
-    return next((at for at, lag in enumerate(result.lag) if lag <= 2 * trial.trigger_seconds), 0)
 
 
 def _spread(values: Sequence[float | None], form: str) -> str:

@@ -28,7 +28,7 @@ def choose_contestants(policies: str, peers: str) -> Contestants:
     """Return who takes part: the policies, the reference and the peers; each must exist."""
     judged = _split_names(policies)
     if not judged:
-        raise UserError("--policies names none; see `rheostat policies`")
+        raise UserError("--policies is empty; see `rheostat policies`")
     names = list(dict.fromkeys([*judged, REFERENCE, *_split_names(peers)]))
     for name in names:
         if name not in PEERS:

@@ -36,7 +36,7 @@ def build_policies(text: str) -> dict[str, Policy]:
     """Build the policies of a comma-separated list, by what is written of each."""
     specs = [spec.strip() for spec in split_top(text) if spec.strip()]
     if not specs:
-        raise UserError("--policies names none; see `rheostat policies`")
+        raise UserError("--policies is empty; see `rheostat policies`")
     if len(set(specs)) < len(specs):
         raise UserError("--policies names a policy twice; give the second one other parameters")
     return {spec: build(spec) for spec in specs}

@@ -1,3 +1,5 @@
+"""How rows flow in Real-Time Mode."""
+
 import numpy as np
 
 from rheostat.engines.simulator.deployment import Floats, totals

@@ -1,3 +1,5 @@
+"""How rows flow in micro-batches."""
+
 import numpy as np
 
 from rheostat.engines.simulator.deployment import Floats, totals

@@ -1,3 +1,5 @@
+"""How rows flow in Storm: a queue before every instance."""
+
 import numpy as np
 from scipy.sparse import csr_matrix
 

@@ -17,7 +17,7 @@ MOST_WORK = 10.0  # of the time that its tasks had; a stage that claims more cou
 
 
 class AbsurdError(ValueError):
-    """A batch says what cannot be."""
+    """A batch reports impossible values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class Ledger:
         if input_rows is None:
             raise AbsurdError("numInputRows makes no sense")
         if idle and input_rows:
-            raise AbsurdError(f"{input_rows:g} rows in no time")
+            raise AbsurdError(f"{input_rows:g} rows in a batch that took no time")
         self._done += input_rows
         return Batch(
             number=number,
