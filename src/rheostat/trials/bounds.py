@@ -7,10 +7,10 @@ from statistics import median
 
 import numpy as np
 
+from rheostat.trials.contestants import ALLOCATION, PEAK
 from rheostat.trials.measures import measure
 from rheostat.trials.trial import Result, Trial
 
-PEAK, ALLOCATION = "static-peak", "spark-dra"
 REPEATS = 3  # that a bound must be kept in
 FEWER_THAN_PEAK, FEWER_THAN_ALLOCATION = 0.40, 0.25  # node-seconds
 LAG_TO_CONTROL, LAG_TO_ALLOCATION = 2.0, 1.5  # p99

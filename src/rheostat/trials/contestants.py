@@ -7,7 +7,8 @@ from hashlib import sha256
 
 from rheostat.model.configuration import Bounds
 
-PEERS = ("static-min", "static-peak", "spark-dra", "spark-dra-quick")  # besides policies
+PEAK, ALLOCATION = "static-peak", "spark-dra"  # the peers that bounds compare with
+PEERS = ("static-min", PEAK, ALLOCATION, f"{ALLOCATION}-quick")  # besides policies
 QUICK_SECONDS = 10  # idle time after which `spark-dra-quick` releases an executor
 
 
@@ -35,9 +36,9 @@ class Contestant:
 
 def contestant(name: str) -> Contestant:
     """Return the peer or the policy of this name."""
-    if name.startswith("spark-dra") and name in PEERS:
+    if name.startswith(ALLOCATION) and name in PEERS:
         quick = {"spark.dynamicAllocation.executorIdleTimeout": f"{QUICK_SECONDS}s"}
-        return Contestant(name, "static", allocated=True, settings=quick if name != "spark-dra" else {})
+        return Contestant(name, "static", allocated=True, settings=quick if name != ALLOCATION else {})
     if name in PEERS:
         return Contestant(name, "static(provision=slots)", nodes="min" if name == "static-min" else "max")
     return Contestant(name, name)

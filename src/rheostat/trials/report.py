@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from rheostat.analyze.judging import Measures, Series
-from rheostat.trials.bounds import PEAK, Check, check_bounds
+from rheostat.trials.bounds import Check, check_bounds
+from rheostat.trials.contestants import PEAK
 from rheostat.trials.measures import cores_needed, measure, smooth, window_seconds
 from rheostat.trials.trial import Result, Trial
 

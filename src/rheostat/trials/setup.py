@@ -8,11 +8,10 @@ from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.errors import UserError
 from rheostat.policies.registry import build, split_top
 from rheostat.run.order import check_script, choose_trigger
-from rheostat.trials.contestants import PEERS
+from rheostat.trials.contestants import PEAK, PEERS
 from rheostat.trials.trial import Trial
 from rheostat.workloads import parse_curve
 
-REFERENCE = "static-peak"
 MAX_WARM_UP_SECONDS = 600
 
 
@@ -29,7 +28,7 @@ def choose_contestants(policies: str, peers: str) -> Contestants:
     judged = _split_names(policies)
     if not judged:
         raise UserError("--policies is empty; see `rheostat policies`")
-    names = list(dict.fromkeys([*judged, REFERENCE, *_split_names(peers)]))
+    names = list(dict.fromkeys([*judged, PEAK, *_split_names(peers)]))
     for name in names:
         if name not in PEERS:
             build(name)
