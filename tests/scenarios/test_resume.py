@@ -1,7 +1,7 @@
 """A controller that is killed at any step of a change is resumed by the next one, on a scripted world."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,12 +15,14 @@ from rheostat.engines.spark.spec import Spec
 from rheostat.journal.explanation import explain
 from rheostat.journal.store import Journal
 from rheostat.model.configuration import Bounds
-from rheostat.model.decision import Proposal, Status
+from rheostat.model.decision import Placement, Proposal, Status
 from rheostat.policies.base import Info, Memory, Policy, Situation, wish
-from rheostat.run.composition import Running, last_configuration, last_nodes, take_control
+from rheostat.providers.simulated import SimulatedProvider
+from rheostat.run.composition import Running, last_configuration, last_places, take_control
 from rheostat.run.heartbeat import Heartbeat
 from rheostat.run.order import Order
 from rheostat.run.site import start_nodes
+from tests.journal.samples import turns
 from tests.scripted.world import MASTER, Clock, Driver, Nodes, World, live
 
 from .test_faults import STEPS, check_runs_as_reported, strike_at
@@ -58,7 +60,7 @@ def controller(world: World, policy: Wishes, resume: bool = False, guards: Guard
     def start(new: Spec) -> DriverProcess:
         return cast(DriverProcess, Driver(world, new))
 
-    start_nodes(provider, before.nodes if before else 1, last_nodes(journal))
+    start_nodes(provider, before.nodes if before else 1, last_places(journal))
     link = (
         cast(DriverProcess, Driver(world, spec))
         if not world.drivers
@@ -219,3 +221,27 @@ def test_a_resumed_controller_waits_for_the_cool_down_after_an_interrupted_chang
     change = next(turn for turn in again.turns(resumed_at + 600) if turn.plan.changes)
     assert change.plan.decided_at >= resumed_at + 60
     again.journal.close()
+
+
+def test_a_resumed_run_starts_the_kinds_of_nodes_that_its_last_change_left(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    journal = Journal(tmp_path / "kinds.sqlite")
+    first = turns(1)[0]
+    nodes = (replace(first.observation.nodes[0], name="n1", kind="small", region="east"),)
+    observation = replace(first.observation, nodes=nodes)
+    placement = Placement(add=(("large", "west"), ("large", "east")), remove=("n1",))
+    current = replace(first.plan.current, nodes=1)
+    plan = replace(first.plan, current=current, target=replace(current, nodes=2), placement=placement)
+    journal.done(replace(first, observation=observation, plan=plan))
+    assert last_places(journal) == [("small", "east")]  # it held, or failed
+    outcome = replace(first.outcome, status=Status.APPLIED)
+    journal.done(
+        replace(first, number=2, observation=observation, plan=replace(plan, number=2), outcome=outcome)
+    )
+    assert last_places(journal) == [("large", "west"), ("large", "east")]
+    small, large = world.kind, replace(world.kind, name="large")
+    provider = SimulatedProvider(Clock(world), (small, large), ("east", "west"))
+    start_nodes(provider, 3, last_places(journal))
+    assert [(node.kind.name, node.region) for node in provider.nodes()] == [
+        ("large", "west"), ("large", "east"), ("small", "east"),
+    ]  # fmt: skip

@@ -44,7 +44,7 @@ def test_trial_json_holds_no_secret() -> None:
 def test_a_trial_of_an_earlier_version_is_continued(tmp_path: Path) -> None:
     kept = json.loads(TRIAL.json())
     del kept["node"]["price_per_hour"]  # it had none yet
-    (tmp_path / "trial.json").write_text(json.dumps(kept))
+    (tmp_path / "contest.json").write_text(json.dumps(kept))
     rounds.prepare(tmp_path, TRIAL)
     for other in ({**kept, "seed": 7}, {**kept, "nodes": 3}, "nonsense"):
         (tmp_path / "trial.json").write_text(json.dumps(other))

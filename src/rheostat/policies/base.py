@@ -221,22 +221,23 @@ def _with_open_slots(situation: Situation) -> Situation:
     There may be more of them than tasks: a task that has a node to itself runs faster.
     """
     had, topology, step = situation.configuration, situation.topology, situation.model.step
-    most = step * max(had.nodes, *(operator.max_parallelism for operator in topology.operators))
+    open_slots = situation.slots_on(had.nodes)
+    most = max(open_slots, step * max(operator.max_parallelism for operator in topology.operators))
     operators = tuple(
         replace(operator, min_parallelism=step, max_parallelism=most) for operator in topology.operators
     )
     return replace(
         situation,
         topology=Topology(topology.name, operators, topology.streams),
-        configuration=replace(had, parallelism=dict.fromkeys(had.parallelism, had.nodes * step)),
+        configuration=replace(had, parallelism=dict.fromkeys(had.parallelism, open_slots)),
     )
 
 
 def _tasks_at_once(situation: Situation, target: Configuration) -> Configuration:
     """The nodes for the open slots that a policy wishes for, and the tasks that run there at once."""
-    had, model, nodes = situation.configuration, situation.model, target.nodes
+    had, nodes = situation.configuration, target.nodes
     # Otherwise it wishes for nodes, if for anything.
-    if max(target.parallelism.values()) != had.nodes * model.step:
+    if max(target.parallelism.values()) != situation.slots_on(had.nodes):
         nodes = situation.nodes_for(target.parallelism)
     nodes = situation.bounds.nodes(nodes)
     slots = dict.fromkeys(target.parallelism, situation.slots_on(nodes))

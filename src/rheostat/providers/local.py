@@ -25,7 +25,7 @@ class LocalProvider:
         workers = {worker.name: worker for worker in self._cluster.workers()}
         return tuple(
             Node(name, workers[name].kind, region, workers[name].ready_at)
-            for name, region in self._regions.items()
+            for name, region in tuple(self._regions.items())  # other threads look, too
             if name in workers
         )
 
@@ -51,11 +51,12 @@ class LocalProvider:
 
     def node_of(self, host: str, page: str) -> str:
         port = page.rpartition(":")[2]
-        return next((worker.name for worker in self._cluster.workers() if worker.port == port), page or host)
+        workers = self._cluster.workers() if port else ()
+        return next((worker.name for worker in workers if worker.port == port), page or host)
 
     def refresh(self, hosts: Collection[str]) -> tuple[str, ...]:
         ended = {worker.name for worker in self._cluster.workers() if not worker.alive}
-        lost = tuple(name for name in self._regions if name in ended)
+        lost = tuple(name for name in tuple(self._regions) if name in ended)
         for name in lost:
             self.release(name)
         self.losses += len(lost)

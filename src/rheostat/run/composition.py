@@ -19,8 +19,9 @@ from rheostat.engines.spark.engine import SparkEngine
 from rheostat.engines.spark.spec import Spec
 from rheostat.journal.store import Journal
 from rheostat.model.configuration import Configuration
+from rheostat.model.decision import Placement, Status
 from rheostat.model.errors import UserError
-from rheostat.model.observation import Event, NodeMeasures
+from rheostat.model.observation import Event
 from rheostat.policies.base import Start
 from rheostat.policies.foreign import first_configuration
 from rheostat.run import folder
@@ -61,7 +62,7 @@ def start_run(order: Order, say: Callable[[str], None] = lambda _: None) -> Iter
     spark_home()
     java_version()
     check_script(order.script)
-    check_kinds(order.kinds)
+    check_kinds(order)
     if order.master and not order.resume:
         _check_master(order.master)
     if order.kafka:
@@ -91,7 +92,7 @@ def start_run(order: Order, say: Callable[[str], None] = lambda _: None) -> Iter
         if attached is None:
             nodes = order.bounds.nodes(before.nodes if before else 1)
             say(f"starting {nodes} node{'s' if nodes > 1 else ''} and the driver")
-            start_nodes(site.provider, nodes, last_nodes(journal))
+            start_nodes(site.provider, nodes, last_places(journal))
             start_driver(_spec(order, site))
         running = take_control(
             order, journal, clock, began_at, site.provider, drivers[-1], start_driver, heartbeat
@@ -180,10 +181,15 @@ def last_configuration(journal: Journal) -> Configuration | None:
     return last.outcome.configuration if last else None
 
 
-def last_nodes(journal: Journal) -> tuple[NodeMeasures, ...]:
-    """The nodes that the newest window saw."""
+def last_places(journal: Journal) -> list[tuple[str, str]]:
+    """The kind and region of each node that ran last, oldest first: the newest window's, after its change."""
     newest = journal.pending() or journal.last()
-    return newest.observation.nodes if newest else ()
+    if newest is None:
+        return []
+    applied = isinstance(newest, Turn) and newest.outcome.status is Status.APPLIED
+    change = newest.plan.placement if applied else Placement()
+    nodes = [node for node in newest.observation.nodes if node.name not in change.remove]
+    return [*((node.kind, node.region) for node in nodes), *change.add]
 
 
 def _first(order: Order, engine: SparkEngine, before: Configuration | None) -> Configuration:

@@ -8,9 +8,7 @@ from pathlib import Path
 
 from rheostat.control.ports import Provider
 from rheostat.engines.spark.driver_process import Keep, keep_nothing
-from rheostat.model.configuration import NodeKind
 from rheostat.model.errors import UserError
-from rheostat.model.observation import NodeMeasures
 from rheostat.providers.allocated import AllocatedProvider
 from rheostat.providers.local import LocalProvider
 from rheostat.providers.standalone import StandaloneProvider
@@ -41,19 +39,23 @@ def open_site(order: Order, stack: ExitStack) -> Site:
     return Site(provider, cluster.url, cluster.folder, cluster.keep_session)
 
 
-def start_nodes(provider: Provider, count: int, before: Sequence[NodeMeasures]) -> None:
-    """Start the first nodes, of the kinds that an earlier run had; where they are ours to start."""
+def start_nodes(provider: Provider, count: int, before: Sequence[tuple[str, str]]) -> None:
+    """Start the first nodes, where they are ours to start, by the kind and region of those of before."""
     if not provider.owned:
         return
     kinds = {kind.name: kind for kind in provider.kinds}
-    wishes = [(kinds.get(node.kind, provider.kinds[0]), node.region) for node in before[:count]]
+    wishes = [(kinds.get(kind, provider.kinds[0]), region) for kind, region in before[:count]]
     wishes += [(provider.kinds[0], provider.regions[0])] * (count - len(wishes))
     provider.wait([provider.order(kind, region).name for kind, region in wishes])
 
 
-def check_kinds(kinds: Sequence[NodeKind]) -> None:
-    """Refuse kinds that Spark could not mix: all executors of an application have one size."""
-    if len({kind.slots / kind.executors for kind in kinds}) > 1:
+def check_kinds(order: Order) -> None:
+    """Refuse kinds that cannot be mixed: all executors of a Spark application have one size."""
+    if order.master and len(order.kinds) > 1:
+        raise UserError(
+            "--node: with --master give one kind: the Workers of a cluster do not say of which kind they are"
+        )
+    if len({kind.slots / kind.executors for kind in order.kinds}) > 1:
         raise UserError(
             "--node: Spark's executors are all of one size, so slots / executors must be the same for every "
             "kind, such as slots=2,executors=1 and slots=8,executors=4"

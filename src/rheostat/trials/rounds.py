@@ -13,6 +13,7 @@ from rheostat.trials.setup import Contestants
 from rheostat.trials.trial import Result, Trial, read_result
 
 RESULT, ABOUT, REPORT = "result.json", "trial.json", "trial.md"
+EARLIER_ABOUT = "contest.json"  # what trial.json was called
 
 
 def schedule(names: list[str], repeat: int) -> Iterator[tuple[int, Contestant]]:
@@ -26,6 +27,8 @@ def prepare(out: Path, trial: Trial) -> None:
     """Create the folder of a trial, or check that it holds the same trial."""
     make_folder(out)
     about = out / ABOUT
+    if (out / EARLIER_ABOUT).exists() and not about.exists():
+        (out / EARLIER_ABOUT).rename(about)
     if about.exists():
         if not trial.has_options(about.read_bytes()):
             raise UserError(f"{out} holds a trial with other options: choose another folder with --out")

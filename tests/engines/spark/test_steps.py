@@ -8,6 +8,8 @@ import pytest
 from rheostat.model.configuration import Configuration
 from rheostat.model.decision import Placement, Status
 from rheostat.model.errors import UserError
+from rheostat.policies.registry import build
+from rheostat.run.order import Order
 from rheostat.run.site import check_kinds
 from tests.scripted.world import KIND, World, application, change, live, names
 
@@ -234,7 +236,32 @@ def test_a_node_of_another_kind_brings_its_own_executors_and_slots(world: World)
     assert world.running is not None or world.committed
 
 
-def test_kinds_whose_executors_differ_in_size_are_refused() -> None:
-    check_kinds((KIND, LARGE))
+def test_kinds_that_cannot_be_mixed_are_refused() -> None:
+    order = Order("app", Path("app.py"), build("static"), "static", Path(), kinds=(KIND, LARGE))
+    check_kinds(order)
     with pytest.raises(UserError, match="slots / executors"):
-        check_kinds((KIND, replace(LARGE, executors=1)))
+        check_kinds(replace(order, kinds=(KIND, replace(LARGE, executors=1))))
+    with pytest.raises(UserError, match="with --master give one kind"):
+        check_kinds(replace(order, master="spark://h:1"))
+
+
+def test_a_node_that_stays_for_one_that_ended_is_planned_whatever_its_kind(tmp_path: Path) -> None:
+    world = microbatch(tmp_path)
+    world.more_kinds = (LARGE,)
+    engine = application(world)
+    plan = change(engine, nodes=2, key=8)
+    plan = replace(
+        plan, target=replace(plan.target, executors=3), placement=Placement(add=(("large", "local"),))
+    )
+    assert engine.apply(plan).status is Status.APPLIED
+
+    def strike(step: str) -> None:
+        if step == "release":
+            world.kill_node(0)
+
+    engine._actuator.before_step = strike
+    into = replace(change(engine, nodes=1, key=2), placement=Placement(remove=("n2",)))
+    assert engine.apply(into).status is Status.APPLIED
+    live(engine, 90)
+    assert [node.kind.name for node in engine.provider.nodes()] == ["large"]
+    assert len(world.ready()) == world.wanted == LARGE.executors

@@ -40,7 +40,7 @@ class SparkEngine:
         provider: Provider,
         clock: Clock,
         began_at: float,
-        start: Callable[[Spec], DriverProcess] = DriverProcess.start,
+        start: Callable[[Spec], DriverProcess],
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         """`pause` waits like the clock's sleep, but without letting observers of the run poll."""

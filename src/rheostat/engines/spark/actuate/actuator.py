@@ -95,8 +95,15 @@ class Actuator:
                 self.steps.append(wait_for_batch(self.monitor, self.clock, changed, self.realtime))
         if leaving:
             self._remove(leaving, staying + coming)
-            self.truths.planned = staying + coming
+            self._plan_what_stayed(staying + coming)
         self.before_step("end")
+
+    def _plan_what_stayed(self, size: Size) -> None:
+        """A node that was to stay may have ended by itself: then one that was to leave stayed for it."""
+        observed = self.truths.observed
+        self.truths.planned = observed if observed.nodes == size.nodes else size
+        if self.truths.planned != size:
+            self.request_planned()
 
     def prepare(self, nodes: int) -> None:
         """Have exactly this many nodes, with their executors, before anything runs on them."""
