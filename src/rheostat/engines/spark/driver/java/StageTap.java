@@ -8,17 +8,17 @@ import org.apache.spark.scheduler.*;
 import org.apache.spark.sql.streaming.StreamingQueryListener;
 
 /**
- * Writes down what Spark tells its listeners, one JSON text per event, until it is drained.
+ * Records what Spark reports to its listeners, one JSON text per event, until it is drained.
  *
- * Streaming events pass through the same bus, so one listener hears stages, executors and queries of every
- * session, in order. What is not drained is dropped, oldest first: a lost controller costs no memory.
+ * Streaming events pass through the same bus, so one listener gets stages, executors and queries of every
+ * session, in order. If events are not drained, the oldest are dropped: a lost controller costs no memory.
  */
 public class StageTap extends SparkListener {
-  private static final int MOST = 20000;
+  private static final int MAX_LINES = 20000;
   private final ConcurrentLinkedDeque lines = new ConcurrentLinkedDeque();
   private final AtomicInteger size = new AtomicInteger();
   private final ConcurrentHashMap open = new ConcurrentHashMap();  // stage id -> Running
-  private final ConcurrentHashMap executors = new ConcurrentHashMap();  // id -> JSON, of those that are registered
+  private final ConcurrentHashMap executors = new ConcurrentHashMap();  // id -> JSON, of registered executors
 
   public static class Running {
     String query = "";
@@ -39,7 +39,7 @@ public class StageTap extends SparkListener {
 
   private void add(String line) {
     lines.add(line);
-    if (size.incrementAndGet() > MOST && lines.poll() != null) size.decrementAndGet();
+    if (size.incrementAndGet() > MAX_LINES && lines.poll() != null) size.decrementAndGet();
   }
 
   public void onStageSubmitted(SparkListenerStageSubmitted event) {
@@ -81,19 +81,19 @@ public class StageTap extends SparkListener {
     add(line.append("]}").toString());
   }
 
-  /** Python workers are other processes: their time is not in the task's CPU time, but in a metric of its own. */
+  /** Python workers are other processes: their time is not in the task's CPU time but in a separate metric. */
   private static long python(StageInfo stage) {
     long sum = 0;
     scala.collection.Iterator all = stage.accumulables().values().iterator();
     while (all.hasNext()) {
-      AccumulableInfo one = (AccumulableInfo) all.next();
-      if (one.name().isDefined() && "time to execute Python code".equals(one.name().get()) && one.value().isDefined())
-        sum += Math.max(0L, ((Number) one.value().get()).longValue());
+      AccumulableInfo metric = (AccumulableInfo) all.next();
+      if (metric.name().isDefined() && "time to execute Python code".equals(metric.name().get()) && metric.value().isDefined())
+        sum += Math.max(0L, ((Number) metric.value().get()).longValue());
     }
     return sum;
   }
 
-  /** The executors that are registered now; `page` is where the Worker shows an executor's log, and so names the Worker. */
+  /** The registered executors; `page` is the address at which the Worker shows the log, so it identifies the Worker. */
   public String executors() {
     StringBuilder out = new StringBuilder("[");
     java.util.Iterator all = executors.values().iterator();
@@ -101,7 +101,7 @@ public class StageTap extends SparkListener {
     return out.append(']').toString();
   }
 
-  /** An executor that registered before this listener was there. */
+  /** Add an executor that registered before this listener did. */
   public void seed(String id, String host, int slots, String page) {
     executors.putIfAbsent(id, "{" + executor(id, host, slots, page) + "}");
   }
