@@ -36,7 +36,7 @@ class QueryTopics:
         self.parameters = parameters(spec)
 
     def topic(self, operator: str, reader: str | None = None) -> str:
-        """The topic for an operator's rows: shared by all readers, or one each if they read different rows."""
+        """The topic for an operator's rows: one for all readers, or one each if their rows differ."""
         return topic_name(self._prefix, operator, reader)
 
     def create(self, topics: Iterable[str]) -> None:
