@@ -75,7 +75,7 @@ class Guards:
             return plan
         names = ", ".join(sorted(name for name in stateful if kept[name] != target.parallelism[name]))
         veto = (
-            f"{names} unchanged: rewriting state stops the stream, and without it utilisation is {used:.2f}"
+            f"{names} unchanged: rewriting state pauses the stream, and without it utilisation is {used:.2f}"
         )
         parallelism = Configuration(kept, target.executors, target.nodes)
         return replace(
@@ -108,13 +108,16 @@ def _without_wishes(placement: Placement) -> Placement:
 def _contradiction(proposal: Proposal, situation: Situation) -> str:
     """What is wrong with the nodes that a proposal names, or nothing."""
     places, current = proposal.placement, situation.configuration
-    there, kinds = {node.name for node in situation.observation.nodes}, {one.name for one in situation.kinds}
+    nodes, kinds = (
+        {node.name for node in situation.observation.nodes},
+        {kind.name for kind in situation.kinds},
+    )
     for name in places.remove:
-        if there and name not in there:
-            return f"the proposal removes a node {name!r}, which is not there"
+        if nodes and name not in nodes:
+            return f"the proposal removes a node {name!r}, which does not exist"
     for kind, _ in places.add:
         if kind not in kinds:
-            return f"the proposal adds a node of kind {kind!r}, which there is not"
+            return f"the proposal adds a node of kind {kind!r}, which does not exist"
     if places.contradicts(current, proposal.target):
         after = places.nodes_after(current.nodes)
         return f"the proposal wants {proposal.target.nodes} nodes, but the nodes it names lead to {after}"

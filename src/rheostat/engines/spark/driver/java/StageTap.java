@@ -43,11 +43,11 @@ public class StageTap extends SparkListener {
   }
 
   public void onStageSubmitted(SparkListenerStageSubmitted event) {
-    java.util.Properties about = event.properties();
-    if (about == null || about.getProperty("sql.streaming.queryId") == null) return;
+    java.util.Properties properties = event.properties();
+    if (properties == null || properties.getProperty("sql.streaming.queryId") == null) return;
     Running stage = new Running();
-    stage.query = about.getProperty("sql.streaming.queryId");
-    stage.batch = about.getProperty("streaming.sql.batchId", "-1");
+    stage.query = properties.getProperty("sql.streaming.queryId");
+    stage.batch = properties.getProperty("streaming.sql.batchId", "-1");
     open.put(Integer.valueOf(event.stageInfo().stageId()), stage);
   }
 
@@ -65,19 +65,19 @@ public class StageTap extends SparkListener {
 
   public void onStageCompleted(SparkListenerStageCompleted event) {
     StageInfo stage = event.stageInfo();
-    Running about = (Running) open.remove(Integer.valueOf(stage.stageId()));
-    if (about == null) return;
+    Running running = (Running) open.remove(Integer.valueOf(stage.stageId()));
+    if (running == null) return;
     TaskMetrics used = stage.taskMetrics();
     StringBuilder line = new StringBuilder("{\"event\":\"stage\",\"id\":").append(stage.stageId());
     line.append(",\"parents\":[").append(stage.parentIds().mkString(",")).append("]");
-    line.append(",\"query\":").append(text(about.query)).append(",\"batch\":").append(about.batch);
+    line.append(",\"query\":").append(text(running.query)).append(",\"batch\":").append(running.batch);
     line.append(",\"tasks\":").append(stage.numTasks()).append(",\"failed\":").append(stage.failureReason().isDefined());
     line.append(",\"submitted\":").append(time(stage.submissionTime())).append(",\"completed\":").append(time(stage.completionTime()));
     line.append(",\"cpu_ns\":").append(used.executorCpuTime()).append(",\"run_ms\":").append(used.executorRunTime());
     line.append(",\"wait_ms\":").append(used.shuffleReadMetrics().fetchWaitTime());
     line.append(",\"gc_ms\":").append(used.jvmGCTime()).append(",\"python_ms\":").append(python(stage));
     line.append(",\"each\":[");
-    synchronized (about.tasks) { line.append(about.tasks); }
+    synchronized (running.tasks) { line.append(running.tasks); }
     add(line.append("]}").toString());
   }
 
@@ -112,10 +112,10 @@ public class StageTap extends SparkListener {
 
   public void onExecutorAdded(SparkListenerExecutorAdded event) {
     scala.Option page = event.executorInfo().logUrlMap().get("stdout");
-    String about = executor(event.executorId(), event.executorInfo().executorHost(), event.executorInfo().totalCores(),
+    String fields = executor(event.executorId(), event.executorInfo().executorHost(), event.executorInfo().totalCores(),
         page.isDefined() ? (String) page.get() : null);
-    executors.put(event.executorId(), "{" + about + "}");
-    add("{\"event\":\"executor added\"," + about + ",\"at\":" + event.time() + "}");
+    executors.put(event.executorId(), "{" + fields + "}");
+    add("{\"event\":\"executor added\"," + fields + ",\"at\":" + event.time() + "}");
   }
 
   public void onExecutorRemoved(SparkListenerExecutorRemoved event) {

@@ -79,11 +79,11 @@ public class StateSpread extends scala.runtime.AbstractFunction1 {
     final String host;
     final String node;
 
-    Place(ExecutorSummary about) {
-      String address = about.hostPort();
+    Place(ExecutorSummary summary) {
+      String address = summary.hostPort();
       int colon = address.lastIndexOf(':');  // a new executor has no port yet
-      scala.Option page = about.executorLogs().get("stdout");
-      id = about.id();
+      scala.Option page = summary.executorLogs().get("stdout");
+      id = summary.id();
       host = colon < 0 ? address : address.substring(0, colon);
       node = page.isEmpty() ? host : java.net.URI.create((String) page.get()).getAuthority();
     }
@@ -101,14 +101,14 @@ public class StateSpread extends scala.runtime.AbstractFunction1 {
   }
 
   private void look(List operators) {
-    StatefulOperatorStateInfo any = about((StateStoreWriter) operators.get(0));
+    StatefulOperatorStateInfo first = info((StateStoreWriter) operators.get(0));
     try {
       Map places = usable();
-      String version = any.queryRunId() + " " + places.keySet();
-      QueryState now = (QueryState) queries.get(any.checkpointLocation());
+      String version = first.queryRunId() + " " + places.keySet();
+      QueryState now = (QueryState) queries.get(first.checkpointLocation());
       if (now == null || !now.version.equals(version)) now = new QueryState(version);
       if (places.isEmpty() || now.tries >= TRIES) return;
-      queries.put(any.checkpointLocation(), now);
+      queries.put(first.checkpointLocation(), now);
       now.tries++;
       if (spread(operators, places, now)) now.tries = TRIES;
     } catch (Exception error) {  // without the move, the batch is only slower
@@ -128,10 +128,10 @@ public class StateSpread extends scala.runtime.AbstractFunction1 {
     TreeSet to = new TreeSet();
     int all = 0;
     int moved = 0;
-    boolean known = true;
+    boolean located = true;
     for (int i = 0; i < operators.size(); i++) {
       StateStoreWriter operator = (StateStoreWriter) operators.get(i);
-      int partitions = about(operator).numPartitions();
+      int partitions = info(operator).numPartitions();
       int share = partitions / executorsOf.size();
       int more = partitions % executorsOf.size();  // this many nodes may keep one partition more
       int maxShare = share + (more > 0 ? 1 : 0);
@@ -152,7 +152,7 @@ public class StateSpread extends scala.runtime.AbstractFunction1 {
         }
       }
       all += partitions;
-      known = known && placed;
+      located = located && placed;
       for (int j = 0; placed && j < homeless.size(); j++) {  // in the first batch Spark spreads the state
         Place place = emptiest(places, own, held, others);
         place(coordinator, operator, ((Integer) homeless.get(j)).intValue(), place);
@@ -163,7 +163,7 @@ public class StateSpread extends scala.runtime.AbstractFunction1 {
     }
     now.held = held;
     if (moved > 0) moves.add(moved + " of " + all + " partitions moved to executor" + (to.size() > 1 ? "s " : " ") + join(to));
-    return known && moved == 0;
+    return located && moved == 0;
   }
 
   private static void settle(Place place, Map own, Map held) {
@@ -247,12 +247,12 @@ public class StateSpread extends scala.runtime.AbstractFunction1 {
   }
 
   private static StateStoreProviderId store(StateStoreWriter operator, int part, Object name) {
-    StatefulOperatorStateInfo about = about(operator);
-    StateStoreId id = new StateStoreId(about.checkpointLocation(), about.operatorId(), part, (String) name);
-    return new StateStoreProviderId(id, about.queryRunId());
+    StatefulOperatorStateInfo info = info(operator);
+    StateStoreId id = new StateStoreId(info.checkpointLocation(), info.operatorId(), part, (String) name);
+    return new StateStoreProviderId(id, info.queryRunId());
   }
 
-  private static StatefulOperatorStateInfo about(StateStoreWriter operator) {
+  private static StatefulOperatorStateInfo info(StateStoreWriter operator) {
     return (StatefulOperatorStateInfo) operator.stateInfo().get();
   }
 
