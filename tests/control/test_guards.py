@@ -190,8 +190,8 @@ def test_nodes_that_are_exchanged_and_too_few_get_another() -> None:
     [
         (Placement(remove=("n1", "n1")), 1, ""),  # twice is once
         (Placement(remove=("n1", "n1")), 0, "lead to 1"),
-        (Placement(remove=("zz",)), 1, "removes a node 'zz', which is not there"),
-        (Placement(add=(("huge", "local"),)), 3, "adds a node of kind 'huge', which there is not"),
+        (Placement(remove=("zz",)), 1, "removes a node 'zz', which does not exist"),
+        (Placement(add=(("huge", "local"),)), 3, "adds a node of kind 'huge', which does not exist"),
     ],
 )
 def test_a_proposal_that_names_nodes_which_cannot_be_is_held(places: Placement, nodes: int, why: str) -> None:
@@ -221,7 +221,7 @@ def test_state_is_not_rewritten_where_the_rest_of_the_plan_will_do() -> None:
     guards, seen = Guards(rescale_above=0.9), with_state(load=500)
     plan = check(config(1, 2, 2), guards, seen=seen)
     assert plan.target == config(1, 2, 1)
-    assert plan.vetoes[0].startswith("count unchanged: rewriting state stops the stream")
+    assert plan.vetoes[0].startswith("count unchanged: rewriting state pauses the stream")
     assert plan.changes
     assert not check(config(1, 1, 2), guards, seen=seen).changes
 

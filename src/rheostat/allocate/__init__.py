@@ -1,4 +1,4 @@
-"""Allocators: given units of resource, which components should get them to raise throughput most (P4)."""
+"""Allocators: which components should get additional units of resource to raise throughput most (P4)."""
 
 from rheostat.allocate.algorithms import ALGORITHMS, allocate
 from rheostat.allocate.allocation import Allocation

@@ -19,7 +19,7 @@ ALGORITHMS: Mapping[str, Callable[[MeasuredTopology, int], Allocation]] = Mappin
 def allocate(
     topology: MeasuredTopology, units: int, algorithm: str, seconds: float | None = None
 ) -> Allocation:
-    """Give `units` units with the algorithm of that name; `seconds` bounds the search of `optimal`."""
+    """Allocate `units` units with the named algorithm; `seconds` limits the search of `optimal`."""
     if algorithm not in ALGORITHMS:
         raise UserError(f"there is no algorithm {algorithm!r}{nearest(algorithm, ALGORITHMS)}")
     if algorithm == "optimal":

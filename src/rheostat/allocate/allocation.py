@@ -1,4 +1,4 @@
-"""The answer of every allocator: who gets how many units, and what that should bring."""
+"""The result of every allocator: how many units each component gets, and the expected throughput."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ MAX_UNITS_TO_GIVE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """Units to add per component; the throughput is the compute model's, never a solver's."""
+    """Units to add per component; the throughput is computed by the compute model, never by a solver."""
 
     units: Mapping[str, int]
     throughput: float
     gain: float
-    gap: float | None = None  # how far the best allocation may be above this one at most; None: not known
+    gap: float | None = None  # how far above this one the best allocation can be at most; None: unknown
 
 
 def settle(model: ComputeModel, added: Ints, gap: float | None = None) -> Allocation:
@@ -26,7 +26,7 @@ def settle(model: ComputeModel, added: Ints, gap: float | None = None) -> Alloca
 
 
 def check_units(units: int) -> None:
-    """Refuse a number of units that nobody can mean.
+    """Refuse a negative or an absurdly large number of units.
 
     >>> check_units(-1)
     Traceback (most recent call last):

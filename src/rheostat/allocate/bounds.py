@@ -1,4 +1,4 @@
-"""How much each component could process at most with K units; tight bounds make the programme quick."""
+"""The most that each component could process with K units; tight bounds speed up the programme."""
 
 import numpy as np
 from scipy.sparse import diags_array
@@ -6,17 +6,17 @@ from scipy.sparse import diags_array
 from rheostat.allocate.compute_model import TOLERANCE, ComputeModel, Floats
 
 
-def most_processed(model: ComputeModel, units: int) -> Floats:
+def max_processed(model: ComputeModel, units: int) -> Floats:
     """The most each component can process, in units' worth of rows, when `units` serve it alone.
 
-    For every budget b up to `units`, a component with q of them is bound by units + q and by what its
-    parents can send with b - q each; the best q is where the two meet, because one rises with q
-    and the other falls. Parents that share units are bound too loosely, never too tightly.
+    For every budget b up to `units`, a component with q of them is limited by units + q and by what its
+    parents can send with b - q each; the best q is where the two are equal, because the first rises with q
+    and the second falls. For parents that share units the bound is too loose, never too tight.
     """
     budgets = np.arange(units + 1)
     best = np.zeros((model.size, units + 1))
     rate = np.where(model.unit_rate > 0, model.unit_rate, 1.0)
-    able = model.unit_rate > 0
+    can_process = model.unit_rate > 0
     emitted = diags_array(model.ratio * model.unit_rate)
     for level, shares in model.levels:
         sent = np.asarray((shares @ emitted) @ best)
@@ -24,7 +24,7 @@ def most_processed(model: ComputeModel, units: int) -> Floats:
             own = model.units[i] + budgets
             if model.source[i]:
                 best[i] = own
-            elif able[i]:
+            elif can_process[i]:
                 best[i] = _meet(own.astype(np.float64), sent[row] / rate[i])
     return np.asarray(best[:, -1])
 
@@ -47,7 +47,7 @@ def _meet(own: Floats, sent: Floats) -> Floats:
 
 
 def useful_units(model: ComputeModel, processed: Floats, units: int) -> Floats:
-    """How many units each component could use: none where no row passes on its way to a leaf."""
+    """How many units each component could use: none if no row passes it on the way to a leaf."""
     carries = (model.ratio > 0) & (model.unit_rate > 0)
     useful = carries & model.leaf
     edges = model.shares.tocoo()

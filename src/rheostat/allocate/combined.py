@@ -1,4 +1,4 @@
-"""The combined allocator (P4, §5.2.8): Stela and the predictive one fail in different topologies."""
+"""The combined allocator (P4, §5.2.8): Stela and the predictive allocator fail in different topologies."""
 
 from rheostat.allocate.allocation import Allocation, check_units, settle
 from rheostat.allocate.compute_model import TOLERANCE, ComputeModel, Ints
@@ -8,7 +8,7 @@ from rheostat.allocate.stela import stela_units
 
 
 def combined(topology: MeasuredTopology, units: int) -> Allocation:
-    """Take Stela's or the predictive allocation, whichever should give more; the latter if equal."""
+    """Take the better of Stela's and the predictive allocation; the predictive one if they are equal."""
     check_units(units)
     model = ComputeModel(topology)
     return settle(model, combined_units(model, units))

@@ -1,6 +1,6 @@
-"""The compute model (P4, §5.2.3-5.2.4): which rates follow from giving units to components.
+"""The compute model (P4, §5.2.3-5.2.4): the rates that result from giving units to components.
 
-Sources emit what their units can. Every other component receives the sum over its parents of
+Sources emit as much as their units allow. Every other component receives the sum over its parents of
 output × share, processes min(input, capacity), drops the rest (there is no back-pressure) and
 emits processed × ratio. The throughput is what the leaves emit.
 """
@@ -19,12 +19,12 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-TOLERANCE = 1e-9  # relative; rates closer than this are equal
+TOLERANCE = 1e-9  # relative; rates closer than this count as equal
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Rows per second of every component, in the order of the file; columns are alternatives, if any."""
+    """Rows per second of every component, in the order of the file; columns, if any, are allocations."""
 
     input: Floats
     capacity: Floats
@@ -79,7 +79,7 @@ class ComputeModel:
             level = sorted(following)
 
     def rates(self, added: Ints) -> Rates:
-        """Propagate the rates from the sources with `added` units; a matrix holds one allocation a column."""
+        """Propagate the rates from the sources with `added` units; a matrix has an allocation per column."""
         shape = (self.size, *(1,) * (added.ndim - 1))
         capacity = self.unit_rate.reshape(shape) * (self.units.reshape(shape) + added)
         received, processed, output = (np.zeros(added.shape) for _ in range(3))
@@ -91,18 +91,18 @@ class ComputeModel:
         return Rates(received, capacity, processed, output)
 
     def throughput(self, added: Ints) -> Floats:
-        """What the leaves emit together, for each allocation."""
+        """The sum of what the leaves emit, for each allocation."""
         emitted = self.rates(added).output[self.leaf]
         return np.asarray(np.add.reduce(emitted, axis=0))
 
     def nothing(self) -> Ints:
-        """The allocation that gives no unit to anybody."""
+        """The allocation that adds no units."""
         return np.zeros(self.size, dtype=np.int64)
 
     def candidates(self, rates: Rates) -> Ints:
         """Which components may get the next unit (§4.1, §5.2.5, §6.2.1).
 
-        Those that drop rows, if any; else those exactly at their limit, the first to drop when a
+        Those that drop rows, if any; else those exactly at their limit, which drop rows first when a
         source grows; else the sources. The paper states both input > rate and input >= rate: only
         this order yields Table 6.4 (which needs the first) and Table 6.2 (whose last row needs the second).
         """
@@ -121,7 +121,7 @@ class ComputeModel:
         return reach
 
     def named(self, added: Ints) -> dict[str, int]:
-        """Write an allocation for people: only the components that get units."""
+        """The allocation by name, with only the components that get units."""
         return {self.names[i]: int(added[i]) for i in np.flatnonzero(added)}
 
 

@@ -4,14 +4,14 @@ import numpy as np
 
 from rheostat.allocate.compute_model import TOLERANCE, ComputeModel, Floats, Ints
 
-MAX_WORK = 5_000_000  # components × components × units given; beyond, evenness is not worth the time
+MAX_WORK = 5_000_000  # components × components × units given; above this, evenness is not worth the time
 
 
 def even_units(model: ComputeModel, added: Ints) -> Ints:
     """Move single units while the throughput stays and the headroom becomes more even.
 
-    Headroom is capacity / input of each component that receives rows. Of two allocations the more
-    even one has the larger smallest headroom; if equal, the larger second smallest, and so on.
+    Headroom is capacity / input of each component that receives rows. Of two allocations, the more
+    even is the one whose smallest headroom is larger; if equal, whose second smallest is, and so on.
     """
     donors = np.flatnonzero(added)
     if donors.size * model.size**2 > MAX_WORK:
@@ -19,7 +19,7 @@ def even_units(model: ComputeModel, added: Ints) -> Ints:
     target = float(model.throughput(added)) * (1 - TOLERANCE)
     best, best_headroom = added, _headroom(model, added[:, None])[:, 0]
     for _ in range(int(added.sum())):
-        found = False
+        improved = False
         for donor in np.flatnonzero(best):
             moved = np.repeat(best[:, None], model.size, axis=1)
             moved[donor] -= 1
@@ -28,8 +28,8 @@ def even_units(model: ComputeModel, added: Ints) -> Ints:
             headrooms = _headroom(model, moved)
             for column in range(moved.shape[1]):
                 if _more_even(headrooms[:, column], best_headroom):
-                    best, best_headroom, found = moved[:, column], headrooms[:, column], True
-        if not found:
+                    best, best_headroom, improved = moved[:, column], headrooms[:, column], True
+        if not improved:
             break
     return best
 
@@ -40,11 +40,11 @@ def _headroom(model: ComputeModel, added: Ints) -> Floats:
     return np.sort(np.divide(rates.capacity, rates.input, out=idle, where=rates.input > 0), axis=0)
 
 
-def _more_even(one: Floats, other: Floats) -> bool:
+def _more_even(first: Floats, second: Floats) -> bool:
     """Compare two sorted headrooms at the first place where they differ.
 
     >>> _more_even(np.array([1.0, 2.0]), np.array([1.0, 1.5]))
     True
     """
-    differs = np.flatnonzero(~np.isclose(one, other, rtol=1e-9, atol=0))
-    return bool(differs.size and one[differs[0]] > other[differs[0]])
+    differs = np.flatnonzero(~np.isclose(first, second, rtol=1e-9, atol=0))
+    return bool(differs.size and first[differs[0]] > second[differs[0]])

@@ -1,22 +1,22 @@
-"""Betters an allocation by moving single units, for when the programme's time ran out."""
+"""Improves an allocation by moving single units, when the solver runs out of time."""
 
 import numpy as np
 
 from rheostat.allocate.compute_model import TOLERANCE, ComputeModel, Ints
 
 ROUNDS = 30
-MOST_CELLS = 10_000_000  # moves × components that one round may evaluate
+MAX_CELLS = 10_000_000  # moves × components that a round may evaluate
 
 
 def improve_units(model: ComputeModel, added: Ints, units: int) -> Ints:
-    """Take the best move of one unit, or the best use of a spare one, as long as one raises throughput."""
+    """Take the best move of one unit, or the best use of a spare unit, as long as this raises throughput."""
     best = float(model.throughput(added))
     takers = np.flatnonzero(model.unit_rate > 0)
     for _ in range(ROUNDS):
         givers = np.flatnonzero(added > 0)
         if added.sum() < units:
-            givers = np.append(givers, -1)  # nobody: a unit is left
-        if givers.size * takers.size * model.size > MOST_CELLS:
+            givers = np.append(givers, -1)  # no giver: a unit is spare
+        if givers.size * takers.size * model.size > MAX_CELLS:
             return added
         giver, taker = (side.ravel() for side in np.meshgrid(givers, takers, indexing="ij"))
         moves = np.repeat(added[:, None], giver.size, axis=1)

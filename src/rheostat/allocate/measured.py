@@ -1,4 +1,4 @@
-"""What was measured of a running topology: the file that `rheostat allocate` reads (P4, §5.2.3, §6.2.1)."""
+"""Measurements of a running topology: the file that `rheostat allocate` reads (P4, §5.2.3, §6.2.1)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,9 +11,9 @@ from rheostat.model.documents import Document, parse, read_document
 from rheostat.model.errors import FileError, UserError
 from rheostat.model.graph import SHARE_SLACK, check_names, check_shares, downstream_order
 
-MAX_RATE = 1e15  # rows per second; beyond it the arithmetic of doubles loses whole rows
+MAX_RATE = 1e15  # rows per second; above this, floating-point arithmetic loses whole rows
 MAX_COMPONENTS = 3000  # the predictive allocator holds tables of components × components
-ROUNDING = 0.005  # of a measured share: half of its second digit
+ROUNDING = 0.005  # error of a measured share: half of its second decimal place
 MAX_UNITS = 1_000_000  # a component's units
 
 Number = Annotated[float, Field(strict=True)]
@@ -21,7 +21,7 @@ Number = Annotated[float, Field(strict=True)]
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One component; `max_rate` is the total of its units, for a source the rate it emits."""
+    """One component; `max_rate` is the total of its units; for a source, the rate it emits."""
 
     name: str
     max_rate: float
@@ -29,11 +29,11 @@ class Component:
     units: int = 1
     source: bool = False
     children: Mapping[str, float] = field(default_factory=dict)
-    input_rate: float | None = None  # as stated; only the ratio was taken from it
+    input_rate: float | None = None  # as stated; used only to compute the ratio
 
     @property
     def unit_rate(self) -> float:
-        """What one unit processes, or emits, in rows per second."""
+        """Rows per second that one unit processes or emits."""
         return self.max_rate / self.units
 
 
@@ -113,7 +113,7 @@ def _component(stated: _ComponentDocument) -> Component:
 
 
 def _without_rounding(shares: Mapping[str, float]) -> Mapping[str, float]:
-    """Shares that exceed 1 together by rounding alone, brought down to 1.
+    """Scale down shares whose sum exceeds 1 only because they were rounded.
 
     >>> _without_rounding({"a": 0.505, "b": 0.505}), _without_rounding({"a": 0.5, "b": 0.4})
     ({'a': 0.5, 'b': 0.5}, {'a': 0.5, 'b': 0.4})
@@ -125,7 +125,7 @@ def _without_rounding(shares: Mapping[str, float]) -> Mapping[str, float]:
 
 
 def _ratio(where: str, output: float, processed: float) -> float:
-    """Rows out per row processed; an idle component shows none, so it is taken to pass on what it gets.
+    """Rows out per row processed; an idle component shows none and is assumed to pass on every row.
 
     >>> _ratio("component 'a'", 900.0, 300.0), _ratio("component 'a'", 0.0, 0.0)
     (3.0, 1.0)

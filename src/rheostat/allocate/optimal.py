@@ -1,4 +1,4 @@
-"""The exact allocator, ours: the most throughput that K units can buy, as a mixed-integer programme.
+"""Our own exact allocator: the highest throughput that K units allow, as a mixed-integer programme.
 
 Variables: x_i, the units' worth of rows that component i processes, and n_i, the units it gets.
     maximise   sum over leaves of ratio_i rate_i x_i - epsilon sum n_i
@@ -7,7 +7,7 @@ Variables: x_i, the units' worth of rows that component i processes, and n_i, th
 The model says processed = min(input, capacity); the programme only says <= both. That is enough:
 ratios and shares are not negative and surplus is dropped, so raising x_i to the minimum never
 lowers anything downstream; hence some optimum attains every minimum, and the compute model, which
-evaluates the integers found, gives at least the programme's value.
+evaluates the resulting integers, gives at least the programme's value.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import block_array, csr_array, diags_array, eye_array
 
 from rheostat.allocate.allocation import Allocation, check_units, settle
-from rheostat.allocate.bounds import most_processed, useful_units
+from rheostat.allocate.bounds import max_processed, useful_units
 from rheostat.allocate.combined import combined_units
 from rheostat.allocate.compute_model import TOLERANCE, ComputeModel, Ints
 from rheostat.allocate.even import even_units
@@ -27,10 +27,10 @@ from rheostat.allocate.measured import MeasuredTopology
 from rheostat.allocate.pipelines import pipeline_units
 from rheostat.allocate.quiet import quiet_stdout
 
-EXACT_SIZE = 500  # up to so many components (and units) the optimum is proven exactly
-LARGE_GAP = 0.001  # beyond, a proven distance of 0.1 % will do
-SECONDS, LARGE_SECONDS, LARGE_SIZE = 1.5, 45.0, 2000  # how long to search by default
-TIE = 1e-7  # relative; throughputs closer than this are equal, the fewest units decide
+EXACT_SIZE = 500  # up to this many components (and units) the optimum is proven exactly
+LARGE_GAP = 0.001  # above that, a proven gap of 0.1 % is enough
+SECONDS, LARGE_SECONDS, LARGE_SIZE = 1.5, 45.0, 2000  # default search times
+TIE = 1e-7  # relative; throughputs closer than this count as equal: then the fewest units win
 SCALE = 1e6  # of the objective: the solver stops at an absolute gap of 1e-6
 
 
@@ -41,9 +41,9 @@ class _Solution:
 
 
 def optimal(topology: MeasuredTopology, units: int, seconds: float | None = None) -> Allocation:
-    """Give at most `units` units so that no allocation of as many gives more; `gap` says what is proven.
+    """Allocate at most `units` units for the highest throughput; `gap` says how much of that is proven.
 
-    A gap of 0 is a proof; when the time ran out first, the best allocation found is returned and no
+    A gap of 0 is a proof. If the time runs out first, the best allocation so far is returned, and no
     allocation gives more than throughput × (1 + gap).
 
     >>> from rheostat.allocate.measured import Component
@@ -55,9 +55,9 @@ def optimal(topology: MeasuredTopology, units: int, seconds: float | None = None
     """
     check_units(units)
     model = ComputeModel(topology)
-    known = pipeline_units(model, units)
-    if known is not None:
-        return settle(model, even_units(model, _without_waste(model, known)), 0.0)
+    exact = pipeline_units(model, units)
+    if exact is not None:
+        return settle(model, even_units(model, _without_waste(model, exact)), 0.0)
     solution = _solve(model, units, seconds or _patience(model.size))
     added = solution.added
     if solution.bound > float(model.throughput(added)) * (1 + TIE):  # the solver ran out of time
@@ -76,12 +76,12 @@ def _patience(size: int) -> float:
 
 
 def _solve(model: ComputeModel, units: int, seconds: float) -> _Solution:
-    """Solve the programme; its numbers are used as a bound only."""
-    processed = most_processed(model, units)
-    most = useful_units(model, processed, units)
+    """Solve the programme; its objective value serves only as a bound."""
+    processed = max_processed(model, units)
+    max_added = useful_units(model, processed, units)
     weight = np.where(model.leaf, model.ratio * model.unit_rate, 0.0)
     now = float(model.throughput(model.nothing()))
-    if not most.any():
+    if not max_added.any():
         return _Solution(model.nothing(), now)
     scale = SCALE / (now or weight.max())
     epsilon = TIE * SCALE / units
@@ -91,7 +91,7 @@ def _solve(model: ComputeModel, units: int, seconds: float) -> _Solution:
             np.concatenate([-scale * weight, np.full(model.size, epsilon)]),
             constraints=_constraints(model, units),
             integrality=np.repeat([0, 1], model.size),
-            bounds=Bounds(0, np.concatenate([processed * (1 + TOLERANCE), most])),
+            bounds=Bounds(0, np.concatenate([processed * (1 + TOLERANCE), max_added])),
             options={"mip_rel_gap": 0.0 if small else 0.95 * LARGE_GAP, "time_limit": seconds},
         )
     added = model.nothing() if result.x is None else np.rint(result.x[model.size :]).astype(np.int64)
@@ -107,20 +107,20 @@ def _constraints(model: ComputeModel, units: int) -> LinearConstraint:
     received = diags_array(1 / rate) @ model.shares @ diags_array(model.ratio * model.unit_rate)
     whole: Any = eye_array(model.size, format="csr") - received
     flow = whole.tocsr()[fed]
-    one = eye_array(model.size)
+    identity = eye_array(model.size)
     budget = csr_array(np.ones((1, model.size)))
-    rows: Any = block_array([[flow, None], [one, -one], [None, budget]], format="csr")
+    rows: Any = block_array([[flow, None], [identity, -identity], [None, budget]], format="csr")
     return LinearConstraint(
         csr_array(rows, dtype=np.float64), -np.inf, np.concatenate([np.zeros(fed.size), model.units, [units]])
     )
 
 
 def _without_waste(model: ComputeModel, added: Ints) -> Ints:
-    """Take back every unit whose loss costs nothing, in case the solver stopped before it did."""
+    """Remove every unit that adds no throughput, in case the solver stopped before it did so."""
     kept = added.copy()
     target = float(model.throughput(kept)) * (1 - TOLERANCE)
     rates = model.rates(kept)
     rate = np.where(model.unit_rate > 0, model.unit_rate, np.inf)
-    idle = np.floor((rates.capacity - rates.processed) / rate + 1e-9)  # a rounding error is no load
+    idle = np.floor((rates.capacity - rates.processed) / rate + 1e-9)  # ignore rounding errors
     kept -= np.minimum(kept, idle.astype(np.int64))
     return kept if float(model.throughput(kept)) >= target else added

@@ -1,9 +1,9 @@
-"""The exact optimum where every part of the topology is a pipeline: no branch, no join, no solver.
+"""The exact optimum, without a solver, if every part of the topology is a pipeline: no branch, no join.
 
-A pipeline emits the least of its components' capacities, each multiplied by what one row processed
-there becomes at the end. So the best b units go, one by one, to whichever component is the least: the
-b-th value of one ascending list. Independent pipelines then share the budget, a knapsack over b.
-The programme cannot do it: after 45 s on 20 pipelines of 100 components it was 5 % short of a proof.
+A pipeline emits the minimum of its components' capacities, each multiplied by the rows that one row
+processed there becomes at the end. So the best b units go, one by one, to whichever component is the
+minimum: the b-th value of one ascending list. Independent pipelines then share the budget, a knapsack over b.
+The solver cannot do this: after 45 s on 20 pipelines of 100 components it was 5 % short of a proof.
 """
 
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ import numpy as np
 
 from rheostat.allocate.compute_model import TOLERANCE, ComputeModel, Floats, Ints
 
-MAX_WORK = 500_000_000  # pipelines × units × units, up to 1.5 s; beyond, the programme is asked
-HUGE = 1e100  # rows per second that only nonsense reaches; products beyond it may overflow
+MAX_WORK = 500_000_000  # pipelines × units × units, up to 1.5 s; above this, the solver is used
+HUGE = 1e100  # rows per second that no real topology reaches; larger products may overflow
 
 
 @dataclass(frozen=True, slots=True)
 class _Pipeline:
-    given: Ints  # who gets the first unit, the second, ...
+    given: Ints  # the component that gets the first unit, the second, ...
     emitted: Floats  # with 0, 1, 2, ... units
 
 
 def pipeline_units(model: ComputeModel, units: int) -> Ints | None:
-    """The best allocation of at most `units` units, the fewest among equals; None if it is not our case."""
+    """The best allocation of at most `units` units, preferring fewer; None unless all parts are pipelines."""
     parents = np.diff(model.shares.indptr)
     if parents.max(initial=0) > 1 or any(len(children) > 1 for children in model.children):
         return None
@@ -46,7 +46,7 @@ def pipeline_units(model: ComputeModel, units: int) -> Ints | None:
 
 
 def _worth(model: ComputeModel, source: int) -> tuple[Ints, Floats]:
-    """The components from a source to its leaf, and what the leaf emits for one unit of each at work."""
+    """The components from a source to its leaf, and what the leaf emits per working unit of each."""
     members = [source]
     while model.children[members[-1]]:
         members.append(model.children[members[-1]][0])
@@ -58,26 +58,26 @@ def _worth(model: ComputeModel, source: int) -> tuple[Ints, Floats]:
 
 
 def _fill(members: Ints, worth: Floats, held: Floats, units: int) -> _Pipeline:
-    """Raise the least component, one unit at a time.
+    """Add one unit at a time to the component with the minimum.
 
     >>> _fill(np.array([0, 1]), np.array([300.0, 100.0]), np.array([1.0, 1.0]), 3)
     _Pipeline(given=array([1, 1, 0]), emitted=array([100., 200., 300., 300.]))
     """
-    has = held.copy()
-    least = [(float(level), place) for place, level in enumerate(worth * held)]
-    heapify(least)
+    owned = held.copy()
+    heap = [(float(level), place) for place, level in enumerate(worth * held)]
+    heapify(heap)
     given, emitted = np.zeros(units, dtype=np.int64), np.zeros(units + 1)
     for number in range(units):
-        emitted[number], place = least[0]
+        emitted[number], place = heap[0]
         given[number] = members[place]
-        has[place] += 1
-        heapreplace(least, (float(worth[place] * has[place]), place))
-    emitted[units] = least[0][0]
+        owned[place] += 1
+        heapreplace(heap, (float(worth[place] * owned[place]), place))
+    emitted[units] = heap[0][0]
     return _Pipeline(given, emitted)
 
 
 def _share(pipelines: list[_Pipeline], units: int) -> list[int]:
-    """How many units each pipeline gets; a dynamic programme over the budget, pipeline by pipeline."""
+    """How many units each pipeline gets, by dynamic programming over the budget, pipeline by pipeline."""
     best = np.zeros(units + 1)  # of the pipelines so far, for each budget
     choices = np.zeros((len(pipelines), units + 1), dtype=np.int64)
     for row, pipeline in enumerate(pipelines):

@@ -1,6 +1,6 @@
 """The predictive allocator (P4, chapter 5): whole batches that leave no congestion downstream.
 
-What had to be mended in the printed Algorithms 4 and 5 is listed in docs/policies/allocators.md.
+Our corrections to the printed Algorithms 4 and 5 are listed in docs/policies/allocators.md.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from rheostat.allocate.unit_batches import Batches, first_batches, larger_batche
 
 
 def predictive(topology: MeasuredTopology, units: int) -> Allocation:
-    """Give `units` units in batches, the residual ones to the cheapest batch that is out of reach.
+    """Allocate `units` units in batches; the remainder goes towards the cheapest batch it cannot pay for.
 
     >>> from rheostat.allocate.measured import Component
     >>> end = Component("c", max_rate=100)
@@ -56,10 +56,10 @@ def predictive_units(model: ComputeModel, units: int) -> Ints:
 
 
 def _merge(model: ComputeModel, reach: Bools, added: Ints, batches: Batches, budget: int) -> Ints:
-    """Combine batches by gain per unit, or around the one that gains most if that gives more.
+    """Combine batches by gain per unit, or starting from the one with the highest gain if that gives more.
 
     Greedy by density alone may let a small batch displace a far better large one (Table 6.6 with
-    two units); beginning with the best single batch is the usual remedy.
+    two units); starting with the best single batch is the usual remedy.
     """
     by_density = _walk(batches, budget, reach, None)
     by_gain = _walk(batches, budget, reach, int(np.argmax(batches.gain)))
@@ -68,7 +68,7 @@ def _merge(model: ComputeModel, reach: Bools, added: Ints, batches: Batches, bud
 
 
 def _walk(batches: Batches, budget: int, reach: Bools, start: int | None) -> Ints:
-    """Take batches by gain per unit on top of those taken; one from upstream replaces (lines 28-40)."""
+    """Take batches by additional gain per unit; one from upstream replaces those below it (lines 28-40)."""
     chosen: list[int] = []
     paid_cost, paid_gain = np.zeros(batches.head.size), np.zeros(batches.head.size)
     alive = np.ones(batches.head.size, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Keeps a C library's chatter off standard output, where our JSON goes."""
+"""Keeps a C library's messages off standard output, where our JSON goes."""
 
 import ctypes
 import os
@@ -9,22 +9,22 @@ from contextlib import contextmanager
 
 @contextmanager
 def quiet_stdout() -> Iterator[None]:
-    """Send what compiled code prints to nowhere; HiGHS 1.12 has a debugging line that no option turns off."""
+    """Discard what compiled code prints; HiGHS 1.12 has a debugging line that no option turns off."""
     try:
         libc = ctypes.CDLL(None)
         libc.fflush(None)
         kept = os.dup(1)
-    except (OSError, TypeError, AttributeError):  # no standard output, or no C library to be asked
+    except (OSError, TypeError, AttributeError):  # no standard output, or no C library
         yield
         return
     if sys.stdout is not None:
         sys.stdout.flush()
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+    devnull = os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(nowhere, 1)
+        os.dup2(devnull, 1)
         yield
     finally:
-        libc.fflush(None)  # while it still goes nowhere
+        libc.fflush(None)  # while output is still discarded
         os.dup2(kept, 1)
-        os.close(nowhere)
+        os.close(devnull)
         os.close(kept)

@@ -23,7 +23,7 @@ def stela(topology: MeasuredTopology, units: int) -> Allocation:
 
 
 def stela_units(model: ComputeModel, units: int) -> Ints:
-    """Stela's allocation as an array; units stay unspent only when no component can use any."""
+    """Stela's allocation as an array; units remain unspent only if no component can use any."""
     added = model.nothing()
     for _ in range(units):
         rates = model.rates(added)
@@ -37,8 +37,8 @@ def stela_units(model: ComputeModel, units: int) -> Ints:
 def expected_throughput(model: ComputeModel, rates: Rates, candidates: Ints) -> Floats:
     """The numerator of ETP (Algorithm 1): output of the sinks reached without crossing a candidate.
 
-    The paper's queue visits a sink once per path; a set counts it once, which differs in a DAG
-    only. The denominator, the throughput, is the same for all and may be zero: it is left out.
+    The paper's queue visits a sink once per path; a set counts it once. The two differ only in a DAG.
+    The denominator, the throughput, is the same for all and may be zero: it is left out.
     """
     crossed = set(candidates.tolist())
     leaves = np.flatnonzero(model.leaf)
@@ -58,7 +58,7 @@ def expected_throughput(model: ComputeModel, rates: Rates, candidates: Ints) -> 
 
 
 def _choose(candidates: Ints, etp: Floats, rates: Rates) -> int:
-    """The highest ETP; among equals the one that is congested most, then the first in the file."""
+    """The highest ETP; among equals the most congested component, then the first in the file."""
     best = candidates[etp >= etp.max() * (1 - TOLERANCE)]
     capacity = rates.capacity[best]
     congestion = np.divide(rates.input[best], capacity, out=np.zeros(best.size), where=capacity > 0)

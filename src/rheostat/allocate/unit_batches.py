@@ -1,7 +1,7 @@
 """The batches of the predictive allocator (P4, §5.2.5, Algorithm 5 lines 5-25).
 
 A batch gives some units to one congested component, its head, and to every component downstream
-of it exactly as many as keep that one from dropping rows.
+of it just enough to keep it from dropping rows.
 """
 
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ STEPS = (
     *range(2, 9),
     *(2**i for i in range(4, 14)),
 )  # beyond 8 units for a head, doublings: bounds the memory
-HUGE = 1e30  # a rate that no number of units can take
+HUGE = 1e30  # a rate that no number of units can process
 
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """One batch per column of `plans`, with what it costs and what it gains."""
+    """One batch per column of `plans`, with its cost and its gain."""
 
     head: Ints
     head_units: Ints
@@ -39,7 +39,7 @@ class Batches:
 
 
 def first_batches(model: ComputeModel, reach: Bools, added: Ints, heads: Ints) -> Batches:
-    """The smallest batch of each head, whatever it costs."""
+    """The smallest batch of each head, whatever its cost."""
     return _batches(model, reach, added, heads, np.ones(heads.size, dtype=np.int64))
 
 
@@ -48,16 +48,16 @@ def larger_batches(
 ) -> Batches:
     """The batches with more units for the head, until it drops nothing, as far as the budget goes.
 
-    A source is never decongested: for it the budget is the only end.
+    A source is never decongested: only the budget limits its units.
     """
     received = model.rates(added).input
     heads, numbers = [], []
     for head in affordable.head:
-        most = budget
+        max_units = budget
         if not model.source[head]:
             lacking = received[head] / model.unit_rate[head] * (1 - TOLERANCE)
-            most = int(min(budget, np.ceil(lacking - model.units[head] - added[head])))
-        more = np.array([n for n in STEPS if n < most] + [most] * (most > 1), dtype=np.int64)
+            max_units = int(min(budget, np.ceil(lacking - model.units[head] - added[head])))
+        more = np.array([n for n in STEPS if n < max_units] + [max_units] * (max_units > 1), dtype=np.int64)
         heads.append(np.full(more.size, head))
         numbers.append(more)
     all_heads, all_numbers = np.concatenate(heads), np.concatenate(numbers)

@@ -12,34 +12,34 @@ from rheostat.model.topology import Topology
 
 @dataclass(frozen=True, slots=True)
 class OperatorEvaluation:
-    """One operator, judged."""
+    """The evaluation of one operator."""
 
-    demand: float  # rows/s that the load asks of it
+    demand: float  # rows/s that the load requires of it
     cost_seconds: float  # CPU seconds per row
     busy: float  # slots that the demand keeps busy
-    capacity: float | None  # rows/s; None: it did nothing, so nobody knows
+    capacity: float | None  # rows/s; None: unknown, because it was idle
     utilisation: float
     health: float
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The application, judged. Where something needed was not measured, `missing` says what."""
+    """The evaluation of the application. `missing` lists the measures that were needed but are absent."""
 
     operators: Mapping[str, OperatorEvaluation]
     missing: tuple[str, ...] = ()
-    load: float = 0.0  # rows/s at all sources to which the costs belong
+    load: float = 0.0  # rows/s at all sources at which the costs were measured
 
     @property
     def busy(self) -> dict[str, float]:
-        """Slots kept busy, per operator: what the execution models take."""
+        """Slots kept busy, per operator: the input of the execution models."""
         return {name: operator.busy for name, operator in self.operators.items()}
 
 
 def evaluate(
     topology: Topology, observation: Observation, model: ExecutionModel, kind: NodeKind
 ) -> Evaluation:
-    """Judge every operator; health is processed / received where operators have queues."""
+    """Evaluate every operator; health is processed / received if operators have queues."""
     missing = [
         f"load of {name}" for name in topology.sources if observation.application.load.get(name) is None
     ]
@@ -79,7 +79,7 @@ def evaluate(
 
 
 def slot_cores(observation: Observation, kind: NodeKind) -> float:
-    """CPU that a slot offers, on average over all nodes; of this kind, where no node is measured."""
+    """CPU that a slot offers, on average over all nodes; that of this kind, if no node was measured."""
     offers = {node.cores / node.slots for node in observation.nodes}
     if len(offers) > 1:
         return sum(node.cores for node in observation.nodes) / sum(node.slots for node in observation.nodes)
@@ -87,7 +87,7 @@ def slot_cores(observation: Observation, kind: NodeKind) -> float:
 
 
 def measured_selectivity(topology: Topology, observation: Observation) -> dict[tuple[str, str], float]:
-    """The σ of every stream as this window shows it; as stated where nothing flowed."""
+    """The σ of every stream as measured in this window; the stated σ if nothing flowed."""
     sigma = stated_selectivity(topology)
     for upstream, downstream in sigma:
         measures = observation.operators.get(upstream)
@@ -97,7 +97,7 @@ def measured_selectivity(topology: Topology, observation: Observation) -> dict[t
 
 
 def _cost(topology: Topology, name: str, measures: OperatorMeasures | None) -> float | None:
-    """CPU seconds per row; an idle operator costs what the topology states; a stalled one is unknown."""
+    """CPU seconds per row; for an idle operator as the topology states; unknown for a stalled one."""
     if measures is None or measures.processed is None or measures.cpu_seconds is None:
         return None
     if measures.processed > 0:

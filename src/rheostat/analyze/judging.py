@@ -1,4 +1,4 @@
-"""How good a run was: the measures of DESIGN.md, from its series alone."""
+"""Measures of how good a run was, computed from its series alone."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ Floats = NDArray[np.float64]
 
 WINDOW_SECONDS = 10.0  # throughput is compared with the load over windows of this length
 STEP_CHANGE = 0.25  # a load that changes by more than this within two windows is a step
-SETTLED = 0.1  # a throughput within this part of the load has settled
+SETTLED = 0.1  # throughput has settled if it is within this fraction of the load
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A run in equal steps."""
+    """A run as series with equal steps."""
 
     step_seconds: float
     load: Floats  # rows/s
@@ -22,7 +22,7 @@ class Series:
     lag: Floats  # seconds
     nodes: Floats  # paid for
     instances: Floats
-    price_per_hour: Floats | None = None  # of all nodes together; None: not known
+    price_per_hour: Floats | None = None  # of all nodes together; None: unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +32,15 @@ class Measures:
     throughput_degradation: float  # mean of |load - throughput| / load
     mean_lag_seconds: float
     p99_lag_seconds: float
-    nodes_saved: float  # against peak provisioning, as a part
+    nodes_saved: float  # fraction saved against peak provisioning
     node_seconds: float
-    money: float | None  # what the nodes cost, where their kinds have prices
-    node_seconds_to_oracle: float  # ratio; 1 is as good as knowing the future
+    money: float | None  # the cost of the nodes, if their kinds have prices
+    node_seconds_to_oracle: float  # ratio; 1: as good as knowing the future
     mean_nodes: float
     mean_instances: float
     reconfigurations: int
-    settling_seconds: float | None  # mean over the load's steps; None: it has none
-    overshoot: float  # how far the most nodes used exceed the most that were needed
+    settling_seconds: float | None  # mean over the load's steps; None: the load has no steps
+    overshoot: float  # how far the peak of nodes used exceeds the peak needed
 
 
 def judge(

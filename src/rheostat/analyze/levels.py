@@ -1,4 +1,4 @@
-"""Load levels (P0, section 3.1): which configuration serves which load, from a file or worked out."""
+"""Load levels (P0, section 3.1): the configuration for each load, read from a file or derived."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from rheostat.model.configuration import NodeKind
 from rheostat.model.documents import Document, parse, read_document
 from rheostat.model.errors import FileError
 
-REPLAY_INSTANCES = 10_000  # beyond, packing nodes full is as good a guess and takes no time
+REPLAY_INSTANCES = 10_000  # above this, packing the nodes full is as good an estimate and takes no time
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ class MapDocument(Document):
     """A load-to-configuration map, as the benchmark procedure writes it."""
 
     application: str = ""
-    made: dict[str, str] = Field(default_factory=dict)  # with which options; another map has others
+    made: dict[str, str] = Field(default_factory=dict)  # the options of the benchmark that made it
     levels: list[LevelDocument] = Field(min_length=1)
 
 
 class CapacityDocument(Document):
-    """What one arrangement of a node's containers can do."""
+    """The capacity of one arrangement of a node's containers."""
 
     slots: int = Field(ge=1)
     executors: int = Field(ge=1)
@@ -55,9 +55,9 @@ class CapacityDocument(Document):
 
 
 class PlatformDocument(Document):
-    """What a node's containers are worth, as `rheostat bench platform` writes it."""
+    """The capacity of a node's containers, as written by `rheostat bench platform`."""
 
-    containers: Literal["slot+node", "node"]  # in the order in which to provision them
+    containers: Literal["slot+node", "node"]  # in provisioning order
     node: str = ""  # the best arrangement
     cores: float = Field(default=1.0, gt=0)
     measured: list[CapacityDocument] = Field(default_factory=list)
@@ -69,7 +69,7 @@ def load_containers(path: Path) -> str:
 
 
 def read_map(path: Path) -> MapDocument:
-    """Read a map file; its levels must rise and speak of the same operators."""
+    """Read a map file; its levels must rise and name the same operators."""
     stated = parse(MapDocument, read_document(path), path)
     for before, after in pairwise(stated.levels):
         if after.load <= before.load:
@@ -94,11 +94,11 @@ def derive_level(
     node_limit: float,
     nodes_only: bool = False,
 ) -> Level:
-    """Work out what Algorithms 1 and 2 reach when the load rises to a level, without running them.
+    """Compute the result of Algorithms 1 and 2 when the load rises to a level, without running them.
 
-    `per_row` is the slots that each operator keeps busy per row/s offered. With k instances an operator
+    `per_row` holds the slots that each operator keeps busy per row/s offered. With k instances an operator
     passes the target utilisation at a known load, so all scale-outs below the level are known in order.
-    Each goes to the least loaded node of that moment, or to a new one when that is above `node_limit`.
+    Each goes to the node that is then least loaded, or to a new node if that one is above `node_limit`.
 
     >>> from rheostat.analyze.execution import Storm
     >>> two = NodeKind(cores=2, slots=2)
@@ -111,7 +111,7 @@ def derive_level(
     3500 4 2
     """
     busy = {name: slots * load for name, slots in per_row.items()}
-    # The paper's rule lets a tenth of the rows wait or fall; here a tenth of the capacity stays free instead.
+    # The paper's rule lets a tenth of the rows wait or be dropped; here a tenth of the capacity stays free.
     parallelism = model.parallelism_for(busy, target)
     if model.takes_turns:
         return Level(load, parallelism, ceil(model.slots_for(parallelism) / kind.slots))
@@ -147,13 +147,13 @@ class _Replay:
         self.per_instance = np.array(self.per_row)  # slots busy per row/s, in one instance of each operator
         self.per_load = np.zeros(first + 8)  # slots busy per row/s, on each node
         self.filled = np.zeros(first + 8, dtype=np.intp)  # slots taken, on each node
-        self.hosts_some = np.zeros((first + 8, len(per_row)), dtype=np.bool_)  # node, operator
+        self.hosts_operator = np.zeros((first + 8, len(per_row)), dtype=np.bool_)  # node, operator
         self.hosts: list[list[int]] = [[] for _ in per_row]
         for operator in range(len(per_row)):
             self._put(operator, operator % first)
 
     def scale_out(self, operator: int, load: float, node_limit: float) -> None:
-        """One more instance, on the least loaded node or, when that is overloaded, on a new one."""
+        """Add an instance on the least loaded node or, if that is overloaded, on a new one."""
         loads = self.per_load[: self.nodes] * (load / self.slots)
         if self.hard:
             loads[self.filled[: self.nodes] >= self.slots] = np.inf
@@ -163,13 +163,13 @@ class _Replay:
         self._put(operator, chosen)
 
     def relieve(self, load: float, target: float, node_limit: float) -> None:
-        """A node that is full congests what it hosts: its heaviest operator gets instances elsewhere."""
+        """Relieve full nodes: add instances of their heaviest operator elsewhere."""
         for _ in range(4 * len(self.per_row)):
             loads = self.per_load[: self.nodes] * (load / self.slots)
             worst = int(loads.argmax())
             if loads[worst] <= target + 1e-9:
                 return
-            heaviest = int((self.hosts_some[worst] * self.per_instance).argmax())
+            heaviest = int((self.hosts_operator[worst] * self.per_instance).argmax())
             more = self.per_row[heaviest] / (len(self.hosts[heaviest]) + 1) * load / self.slots
             self.scale_out(heaviest, load, min(node_limit, target - more))
 
@@ -177,7 +177,7 @@ class _Replay:
         if node >= len(self.per_load):
             self.per_load = np.concatenate([self.per_load, np.zeros_like(self.per_load)])
             self.filled = np.concatenate([self.filled, np.zeros_like(self.filled)])
-            self.hosts_some = np.concatenate([self.hosts_some, np.zeros_like(self.hosts_some)])
+            self.hosts_operator = np.concatenate([self.hosts_operator, np.zeros_like(self.hosts_operator)])
         hosts, before = self.hosts[operator], self.per_instance[operator]
         hosts.append(node)
         self.per_instance[operator] = self.per_row[operator] / len(hosts)
@@ -185,4 +185,4 @@ class _Replay:
             self.per_load[other] -= before - self.per_instance[operator]
         self.per_load[node] += self.per_instance[operator]
         self.filled[node] += 1
-        self.hosts_some[node, operator] = True
+        self.hosts_operator[node, operator] = True

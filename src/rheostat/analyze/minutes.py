@@ -1,15 +1,15 @@
-"""The load of the last minutes, however long the windows in which it was measured (P2, section 3.2)."""
+"""The load of the last minutes, whatever the length of the measured windows (P2, section 3.2)."""
 
 from collections.abc import Sequence
 
 MINUTE = 60.0
-PIECE_SECONDS = 9.0  # the paper stores a mean every ten seconds; a timer may be a little early
+PIECE_SECONDS = 9.0  # the paper stores a mean every ten seconds; a timer may fire a little early
 
 Piece = list[float]  # start, end, rows/s: plain JSON data
 
 
 def remember(pieces: Sequence[Piece], start: float, end: float, load: float, minutes: int) -> list[Piece]:
-    """Add a window and drop what is older than the minutes; short windows are joined, so memory is bounded.
+    """Add a window and drop those that are too old; short windows are merged to bound the memory.
 
     >>> remember([[0.0, 4.0, 100.0]], 4.0, 8.0, 200.0, minutes=3)
     [[0.0, 8.0, 150.0]]
@@ -23,7 +23,7 @@ def remember(pieces: Sequence[Piece], start: float, end: float, load: float, min
 
 
 def minute_means(pieces: Sequence[Piece], minutes: int) -> list[tuple[float, float]]:
-    """The mean load of each of the last minutes of which at least half was measured, by the minute's end.
+    """The mean load of each of the last minutes, if at least half of it was measured, with the minute's end.
 
     >>> minute_means([[0.0, 60.0, 100.0], [60.0, 120.0, 300.0]], minutes=5)
     [(60.0, 100.0), (120.0, 300.0)]

@@ -38,7 +38,7 @@ class OverheadProfile:
         return {"nodes": list(self._sums)}
 
     def learn(self, observation: Observation) -> None:
-        """Take in a window."""
+        """Learn from a window."""
         slots_used = instance_utilisation(observation)
         for node in observation.nodes:
             if node.cpu is not None and node.name in slots_used:
@@ -47,7 +47,7 @@ class OverheadProfile:
                     self._sums[index] += value
 
     def overhead(self) -> Overhead:
-        """The line; the identity until different points were measured."""
+        """The fitted line; the identity until distinct points were measured."""
         count, x, y, xx, xy = self._sums
         spread = count * xx - x * x
         if count < 3 or spread <= 1e-6 * count * max(xx, 1e-12):
@@ -57,7 +57,7 @@ class OverheadProfile:
 
 
 def instance_utilisation(observation: Observation) -> dict[str, float]:
-    """The sum of the instances' utilisation on each node, where it was measured."""
+    """The sum of the instances' utilisation on each node, if it was measured."""
     totals: dict[str, float] = {}
     for measures in observation.operators.values():
         for instance in measures.instances:
@@ -67,7 +67,7 @@ def instance_utilisation(observation: Observation) -> dict[str, float]:
 
 
 def even_node_loads(instance_loads: Mapping[str, tuple[int, float]], nodes: int) -> NDArray[np.float64]:
-    """Deal all instances (count, load of each) over the nodes in turn, as Storm's even scheduler does.
+    """Distribute all instances (count, load of each) over the nodes in turn, as Storm's even scheduler does.
 
     >>> even_node_loads({"a": (3, 1.0), "b": (1, 0.5)}, 2)
     array([2. , 1.5])

@@ -1,11 +1,11 @@
-"""Rates through a topology: what load at the sources asks of every operator."""
+"""Rates in a topology: the demand on every operator that follows from the load at the sources."""
 
 from collections.abc import Mapping
 
 from rheostat.model.errors import UserError
 from rheostat.model.topology import Topology
 
-MAX_RATE = 1e15  # rows/s; beyond, floating point no longer counts rows
+MAX_RATE = 1e15  # rows/s; above this, floating point no longer counts rows exactly
 MAX_CORES = 1e9
 StreamRates = Mapping[tuple[str, str], float]  # (upstream, downstream) -> rows per row processed upstream
 
@@ -38,7 +38,7 @@ def demand(
 
 
 def nominal_mix(topology: Topology) -> dict[str, float]:
-    """Each source's part of the whole load: as its stated load, or equal where none is stated."""
+    """Each source's share of the total load: as stated, or equal if any stated load is missing."""
     loads = [topology.operator(name).load for name in topology.sources]
     if any(load is None for load in loads) or not sum(load or 0.0 for load in loads):
         return {name: 1 / len(topology.sources) for name in topology.sources}
@@ -52,7 +52,7 @@ def visits(topology: Topology) -> dict[str, float]:
 
 
 def check_rates(topology: Topology, rates: Mapping[str, float]) -> None:
-    """Refuse loads, selectivities and costs that are finite each and together beyond computing."""
+    """Refuse loads, selectivities and costs that are finite but have too large a product."""
     for operator in topology.operators:
         rate = rates[operator.name]
         if not rate <= MAX_RATE:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 
 class SystemClock:
-    """Seconds since a run began; calls `on_tick` while it sleeps, so that the run is watched and healed."""
+    """Seconds since a run began; calls `on_tick` while it sleeps, so that the run is monitored and healed."""
 
     TICK_SECONDS = 0.5
 
@@ -16,7 +16,7 @@ class SystemClock:
         return time.time() - self.began_at
 
     def local_time(self, now: float) -> float:
-        """A moment of the run as seconds since Monday's midnight, in this machine's local time."""
+        """A time of the run as seconds since midnight on Monday, in this machine's local time."""
         local = time.localtime(self.began_at + now)
         whole = ((local.tm_wday * 24 + local.tm_hour) * 60 + local.tm_min) * 60 + local.tm_sec
         return whole + (self.began_at + now) % 1

@@ -1,4 +1,4 @@
-"""Guards: what stands between a policy's wish and the running application."""
+"""Guards: the checks between a policy's proposal and the running application."""
 
 from dataclasses import dataclass, replace
 
@@ -12,24 +12,24 @@ HOUR = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Guards:
-    """Limits on change; 0 switches one off."""
+    """Limits on changes; 0 switches a limit off."""
 
     cooldown_seconds: float = 0.0
     changes_per_hour: int = 0
-    stale_seconds: float = 0.0  # a window that ended longer ago says nothing about now
-    rescale_above: float = 0.0  # rewrite state only when the operators would be busier than this without it
+    stale_seconds: float = 0.0  # a window that ended longer ago is too old to act on
+    rescale_above: float = 0.0  # rewrite state only if utilisation would exceed this without it
 
     @property
     def memory_seconds(self) -> float:
-        """How long a change matters to them; whoever keeps the times of changes may forget older ones."""
+        """How long the guards need to know about a change; older times can be dropped."""
         return max(HOUR, self.cooldown_seconds)
 
     def check(
         self, proposal: Proposal, situation: Situation, changed_at: tuple[float, ...], number: int
     ) -> Plan:
-        """Turn a proposal into a plan; whatever is refused becomes a veto with its reason.
+        """Turn a proposal into a plan; each refusal becomes a veto with its reason.
 
-        `changed_at` holds when the changes so far were done: what a change brought shows only afterwards.
+        `changed_at` holds the times when earlier changes finished: only then does their effect show.
         """
         current = situation.configuration
         contradicts = _contradiction(proposal, situation)
@@ -62,7 +62,7 @@ class Guards:
         return _enough_slots(checked, situation) if checked.changes else checked
 
     def _worth_the_pause(self, plan: Plan, situation: Situation) -> Plan:
-        """Rewriting state stops the stream: leave it alone where the rest of the plan will do."""
+        """Rewriting state pauses the stream: leave it as it is if the rest of the plan is enough."""
         had, target = plan.current.parallelism, plan.target
         stateful = {o.name for o in situation.topology.operators if o.stateful}
         kept = {name: had[name] if name in stateful else count for name, count in target.parallelism.items()}
@@ -75,7 +75,7 @@ class Guards:
             return plan
         names = ", ".join(sorted(name for name in stateful if kept[name] != target.parallelism[name]))
         veto = (
-            f"{names} unchanged: rewriting state stops the stream, and without it utilisation is {used:.2f}"
+            f"{names} unchanged: rewriting state pauses the stream, and without it utilisation is {used:.2f}"
         )
         parallelism = Configuration(kept, target.executors, target.nodes)
         return replace(
@@ -106,15 +106,18 @@ def _without_wishes(placement: Placement) -> Placement:
 
 
 def _contradiction(proposal: Proposal, situation: Situation) -> str:
-    """What is wrong with the single nodes that a proposal names, if anything is."""
+    """What is wrong with the nodes that a proposal names, or nothing."""
     places, current = proposal.placement, situation.configuration
-    there, kinds = {node.name for node in situation.observation.nodes}, {one.name for one in situation.kinds}
+    nodes, kinds = (
+        {node.name for node in situation.observation.nodes},
+        {kind.name for kind in situation.kinds},
+    )
     for name in places.remove:
-        if there and name not in there:
-            return f"the proposal removes a node {name!r}, which is not there"
+        if nodes and name not in nodes:
+            return f"the proposal removes a node {name!r}, which does not exist"
     for kind, _ in places.add:
         if kind not in kinds:
-            return f"the proposal adds a node of kind {kind!r}, which there is not"
+            return f"the proposal adds a node of kind {kind!r}, which does not exist"
     if places.contradicts(current, proposal.target):
         after = places.nodes_after(current.nodes)
         return f"the proposal wants {proposal.target.nodes} nodes, but the nodes it names lead to {after}"
@@ -122,7 +125,7 @@ def _contradiction(proposal: Proposal, situation: Situation) -> str:
 
 
 def _within_bounds(plan: Plan, situation: Situation) -> Plan:
-    """Keep the target within the bounds, and refuse wishes for single nodes that would leave them."""
+    """Keep the target within the bounds; refuse to add or remove named nodes beyond them."""
     bounds, had, wanted = situation.bounds, plan.current.nodes, plan.target.nodes
     added, removed = plan.placement.add, plan.placement.remove
     if (added or removed) and (had < wanted > bounds.max_nodes or had > wanted < bounds.min_nodes):
@@ -141,7 +144,7 @@ def _within_bounds(plan: Plan, situation: Situation) -> Plan:
 
 
 def _enough_slots(plan: Plan, situation: Situation) -> Plan:
-    """Where each instance holds a slot, instances without slots would kill the query: add nodes or refuse."""
+    """If each instance holds a slot, instances without slots would end the query: add nodes or refuse."""
     slots = situation.model.slots_required(plan.target.parallelism)
     missing = slots - _slots_after(plan, situation)
     if missing <= 0:
@@ -162,19 +165,19 @@ def _enough_slots(plan: Plan, situation: Situation) -> Plan:
 
 
 def _slots_after(plan: Plan, situation: Situation) -> int:
-    """The slots of the nodes that the plan leads to; nodes that it does not name are of the default kind."""
+    """The slots of the nodes under the plan; nodes that it does not name are of the default kind."""
     kinds = {kind.name: kind.slots for kind in situation.kinds}
-    usual, places = situation.kind.slots, plan.placement
+    default, places = situation.kind.slots, plan.placement
     if not (places.add or places.remove):
         return situation.slots_on(plan.target.nodes)
-    added = sum(kinds.get(kind, usual) for kind, _ in places.add)
+    added = sum(kinds.get(kind, default) for kind, _ in places.add)
     removed = {node.name: node.slots for node in situation.observation.nodes if node.name in places.remove}
-    had = sum(node.slots for node in situation.observation.nodes) or plan.current.nodes * usual
-    return had + added - sum(removed.get(name, usual) for name in places.remove)
+    had = sum(node.slots for node in situation.observation.nodes) or plan.current.nodes * default
+    return had + added - sum(removed.get(name, default) for name in places.remove)
 
 
 def _with_nodes(placement: Placement, more: int, situation: Situation) -> Placement:
-    """The placement with so many more nodes afterwards: fewer are removed, then others are added."""
+    """The placement with this many more nodes: first fewer are removed, then more are added."""
     if not (placement.add or placement.remove):
         return placement  # it names no single nodes
     staying = min(more, len(placement.remove))

@@ -18,18 +18,18 @@ NOT_FINISHED = "the controller stopped before this change was finished"
 
 
 class NoRecorder:
-    """Forgets everything: for simulations that are only judged, and for tests."""
+    """Records nothing: for simulations that are only judged, and for tests."""
 
     def decided(self, decision: Decision) -> None:
-        """Forget it."""
+        """Do nothing."""
 
     def done(self, turn: Turn) -> None:
-        """Forget it."""
+        """Do nothing."""
 
 
 @dataclass
 class Loop:
-    """Keeps an engine as large as a policy and the guards want it."""
+    """Keeps an engine at the size that a policy and the guards ask for."""
 
     engine: Engine
     clock: Clock
@@ -38,18 +38,18 @@ class Loop:
     guards: Guards = field(default_factory=Guards)
     seed: int = 0
     memory: Mapping[str, Any] = field(default_factory=dict)
-    changed_at: tuple[float, ...] = ()  # when the changes that the guards still count were done
+    changed_at: tuple[float, ...] = ()  # the times of the changes that the guards still count
     turns: int = 0
-    dry_run: bool = False  # decide and record, never touch the engine
+    dry_run: bool = False  # decide and record, but change nothing
     recorder: Recorder = field(default_factory=NoRecorder)
 
     def resume(self, last: Decision, changed_at: Iterable[float]) -> None:
-        """Continue after another controller's last decision; the clock must count from the same beginning."""
+        """Continue after another controller's last decision; the clock must have the same zero."""
         self.turns, self.memory = last.number, last.memory
         self.changed_at = self._counted(changed_at, self.clock.now())
 
     def reconcile(self, unfinished: Decision) -> Turn:
-        """Record how a change ended whose controller was killed: by what the engine runs now."""
+        """Record the outcome of a change whose controller was killed, judging by what the engine runs now."""
         plan, now = unfinished.plan, self.engine.configuration
         changed = now.describe(plan.current)
         ran = "ran as before" if changed == "no change" else f"ran with {changed}"
@@ -60,7 +60,7 @@ class Loop:
         )
 
     def run(self, until: float) -> Iterator[Turn]:
-        """Turn once per period until the clock reaches a time."""
+        """Do one turn per period until the clock reaches a time."""
         while (before := self.clock.now()) < until:
             self.clock.sleep(min(self.policy.period_seconds, until - before))
             if (now := self.clock.now()) <= before:  # the loop would never end
@@ -69,7 +69,7 @@ class Loop:
                 yield self.turn()
 
     def turn(self) -> Turn:
-        """Do one turn; only a failure to observe ends it: without measures there is nothing to decide on."""
+        """Do one turn. Only a failure to observe raises: without measures there is nothing to decide."""
         now = self.clock.now()
         observation = self.engine.observe()
         evaluation = evaluate(self.engine.topology, observation, self.engine.model, self.engine.kinds[0])
@@ -83,7 +83,7 @@ class Loop:
             kinds=self.engine.kinds,
             bounds=self.bounds,
             seed=self.seed,
-            local_start=self.clock.local_time(now) - now,  # not the same all year: summer time
+            local_start=self.clock.local_time(now) - now,  # changes with daylight saving time
         )
         proposal = self._ask(situation)
         self.turns += 1
@@ -91,12 +91,12 @@ class Loop:
         decision = Decision(self.turns, observation, evaluation, plan, self.memory)
         if self.dry_run:
             return self._finish(decision, self._dry(plan))
-        if plan.changes:  # else there is nothing in which a controller could be killed half-way
+        if plan.changes:  # otherwise a killed controller leaves nothing half-done
             self.recorder.decided(decision)
         return self._finish(decision, self._apply(plan))
 
     def _finish(self, decision: Decision, outcome: Outcome) -> Turn:
-        """Record a turn whose outcome is known; the guards count what may have changed something."""
+        """Record a turn with its outcome; the guards count it if it may have changed something."""
         turn = decision.with_outcome(outcome)
         self.recorder.done(turn)
         if outcome.status in TRIED:
@@ -104,16 +104,16 @@ class Loop:
         return turn
 
     def _ask(self, situation: Situation) -> Proposal:
-        """Ask the policy; one that fails holds, keeps its memory and is asked again in the next turn."""
+        """Ask the policy; if it fails, hold, keep its memory and ask again in the next turn."""
         try:
             proposal, self.memory = ask(self.policy, situation, self.memory)
-        except FAILURES as error:  # the application must outlive its policy
+        except FAILURES as error:  # a failing policy must not end the application
             alert = f"policy {self.policy.info.name!r} failed: {failure(error)}"
             return replace(hold(situation, f"hold: {alert}"), alert=alert)
         return proposal
 
     def _apply(self, plan: Plan) -> Outcome:
-        """Apply a plan; an engine that gives up is a failed change, not the end of the loop."""
+        """Apply a plan; if the engine fails, the change has failed, but the loop goes on."""
         try:
             return self.engine.apply(plan)
         except RheostatError as error:

@@ -1,4 +1,4 @@
-"""What the loop needs of the world: clock, engine, recorder, nodes. Every adapter passes tests/contracts/."""
+"""What the loop needs: a clock, an engine, a recorder, nodes. Every adapter passes tests/contracts/."""
 
 from collections.abc import Collection, Sequence
 from typing import Protocol
@@ -19,10 +19,10 @@ class Clock(Protocol):
         """Seconds since the run began."""
 
     def local_time(self, now: float) -> float:
-        """A moment of the run as seconds since Monday's midnight; virtual time begins at that midnight."""
+        """A time of the run as seconds since midnight on Monday, when virtual time begins."""
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass."""
+        """Wait."""
 
 
 class Engine(Protocol):
@@ -30,76 +30,76 @@ class Engine(Protocol):
 
     @property
     def topology(self) -> Topology:
-        """What it runs."""
+        """The topology that it runs."""
 
     @property
     def model(self) -> ExecutionModel:
-        """How it runs it."""
+        """The execution model by which it runs the topology."""
 
     @property
     def kinds(self) -> tuple[NodeKind, ...]:
-        """The sizes of node that it can have; the first is the default."""
+        """The kinds of node that it can use; the first is the default."""
 
     @property
     def configuration(self) -> Configuration:
-        """What runs now."""
+        """The configuration that runs now."""
 
     def observe(self) -> Observation:
         """Everything measured since the last call; what was not measured is None."""
 
     def apply(self, plan: Plan) -> Outcome:
-        """Bring the application to the plan's target, or back to where it was; returns when that is done."""
+        """Bring the application to the plan's target, or roll it back; return when that is done."""
 
 
 class Recorder(Protocol):
-    """Keeps what the loop decides and what came of it, so that a controller can be killed at any moment."""
+    """Records decisions and their outcomes, so that a controller can be killed at any time."""
 
     def decided(self, decision: Decision) -> None:
-        """Keep a decision that is about to change something; it is safe when this returns."""
+        """Record a decision that is about to change something; it is durable when this returns."""
 
     def done(self, turn: Turn) -> None:
-        """Keep a turn with its outcome, in place of its decision if there was one."""
+        """Record a turn with its outcome; it replaces its decision, if that was recorded."""
 
 
 class Provider(Protocol):
-    """Nodes of several kinds in regions: ours to order and release, or somebody else's.
+    """Nodes of several kinds in regions: our own, to order and release, or somebody else's.
 
-    Nobody asks which provider it is. What it can do, its attributes say.
+    No caller checks which provider it is; its attributes say what it can do.
     """
 
-    kinds: tuple[NodeKind, ...]  # that there can be; the first is the default
-    regions: tuple[str, ...]  # where they can be; the first is the default
+    kinds: tuple[NodeKind, ...]  # available kinds; the first is the default
+    regions: tuple[str, ...]  # available regions; the first is the default
     owned: bool  # we order, release and replace nodes; otherwise they come and go with our executors
-    decides: bool  # it decides by itself how many nodes there are: Rheostat only measures
-    limited: bool  # a node has the CPU of its kind and no more
+    decides: bool  # it chooses the number of nodes itself: Rheostat only measures
+    limited: bool  # a node is limited to the CPU of its kind
 
     @property
     def losses(self) -> int:
-        """How many nodes ended by themselves so far."""
+        """How many nodes were lost so far."""
 
     def nodes(self) -> tuple[Node, ...]:
-        """Every node that is paid for, oldest first, ready or not."""
+        """Every node that is paid for, ready or not, oldest first."""
 
     def order(self, kind: NodeKind, region: str) -> Node:
-        """Order a node, which is ready after a while; RheostatError if that is not possible."""
+        """Order a node, which takes time to become ready; RheostatError if that is not possible."""
 
     def wait(self, names: Sequence[str]) -> None:
         """Wait until ordered nodes can take executors; RheostatError if one of them fails to start."""
 
     def settle(self, name: str) -> None:
-        """Its executors are up: from now on it is as large as its kind says."""
+        """Limit a node to the size of its kind, now that its executors are running."""
 
     def release(self, name: str) -> None:
-        """End a node whose executors have left; one of somebody else's is only forgotten."""
+        """Stop a node whose executors have left; a node that is not ours is only forgotten."""
 
     def usage(self, name: str) -> Usage | None:
-        """What a node used so far; None: nobody knows."""
+        """What a node used so far; None if unknown."""
 
     def node_of(self, host: str, page: str) -> str:
-        """The node that an executor runs on, by its host and the address of its log's page."""
+        """The node that an executor runs on, given its host and the address of its log page."""
 
     def refresh(self, hosts: Collection[str]) -> tuple[str, ...]:
-        """Look which nodes are there, given those that host executors; return those that ended."""
+        """Update the list of nodes, given the hosts of executors; return the nodes that ended."""
 
     def abandoned(self, name: str) -> bool:
-        """Whether the cluster gave up on a node that is still there; OSError if it does not say."""
+        """Whether the cluster abandoned a node that still runs; OSError if it does not say."""

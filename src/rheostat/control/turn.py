@@ -1,4 +1,4 @@
-"""What one turn of the loop leaves behind: a decision, and what came of it."""
+"""The record of one turn of the loop: a decision and its outcome."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class Decision:
     memory: Memory
 
     def with_outcome(self, outcome: Outcome) -> "Turn":
-        """Return the whole turn."""
+        """Return the complete turn."""
         return Turn(self.number, self.observation, self.evaluation, self.plan, self.memory, outcome)
 
 

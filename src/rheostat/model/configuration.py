@@ -1,4 +1,4 @@
-"""How large an application is: instances per operator, executors, nodes; and what it may become."""
+"""The size of an application: instances per operator, executors, nodes, and the bounds on them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class NodeKind:
     executors: int = 1  # processes that share the slots
     memory_mb: float = 4096.0
     startup_seconds: float = 60.0
-    price_per_hour: float = 0.0  # in whatever currency the user counts; 0: no price is known
+    price_per_hour: float = 0.0  # in the user's own currency; 0: the price is unknown
 
     @property
     def slot_cores(self) -> float:
@@ -42,7 +42,7 @@ class Configuration:
         return sum(self.parallelism.values())
 
     def describe(self, before: "Configuration") -> str:
-        """Say in words what changed since an earlier configuration."""
+        """Describe what changed since an earlier configuration."""
         changes = [
             f"{name} {before.parallelism.get(name, 0)} -> {count}"
             for name, count in self.parallelism.items()
@@ -59,17 +59,17 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What no plan may exceed; an operator's own bounds are in the topology."""
+    """Limits that no plan may exceed; each operator's own bounds are in the topology."""
 
     min_nodes: int = 1
     max_nodes: int = 1000
 
     def nodes(self, wanted: int) -> int:
-        """Bring a number of nodes within the bounds."""
+        """Clamp a number of nodes to the bounds."""
         return max(self.min_nodes, min(self.max_nodes, wanted))
 
     def parallelism(self, topology: Topology, wanted: Mapping[str, int]) -> dict[str, int]:
-        """Bring every operator's parallelism within its bounds."""
+        """Clamp every operator's parallelism to its bounds."""
         bounded = {}
         for operator in topology.operators:
             count = wanted.get(operator.name, operator.min_parallelism)

@@ -44,17 +44,17 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Wishes about places; an engine that cannot place instances (Spark) may ignore `put` and `take`."""
+    """Where instances should run; an engine that cannot place them (Spark) may ignore `put` and `take`."""
 
     put: tuple[tuple[str, str], ...] = ()  # (operator, node): new instances
-    take: tuple[tuple[str, str], ...] = ()  # (operator, node): instances to end
+    take: tuple[tuple[str, str], ...] = ()  # (operator, node): instances to stop
     add: tuple[tuple[str, str], ...] = ()  # (kind, region): nodes to start
-    remove: tuple[str, ...] = ()  # nodes to end
-    hide: tuple[str, ...] | None = None  # nodes to keep new instances away from; None: as before
+    remove: tuple[str, ...] = ()  # nodes to stop
+    hide: tuple[str, ...] | None = None  # nodes that get no new instances; None: as before
     keep: bool = False  # running instances stay where they are
 
     def nodes_after(self, nodes: int) -> int:
-        """How many of so many nodes there are once the single nodes are added and removed.
+        """The number of nodes once the named nodes are added and removed.
 
         >>> Placement(add=(("small", "local"),), remove=("n1", "n2")).nodes_after(5)
         4
@@ -62,32 +62,32 @@ class Placement:
         return nodes + len(self.add) - len(set(self.remove))
 
     def contradicts(self, current: Configuration, target: Configuration) -> bool:
-        """Whether it names single nodes whose arrival and departure do not lead to the target."""
+        """Whether the nodes it adds and removes lead to another number of nodes than the target's."""
         names_nodes = bool(self.add or self.remove)
         return names_nodes and self.nodes_after(current.nodes) != target.nodes
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A policy's wish, with a reason that a person reads and causes that a program checks."""
+    """A policy's wish, with a reason for people to read and causes for programs to check."""
 
     target: Configuration
     reason: str
     causes: tuple[Cause, ...] = ()
-    rejected: tuple[str, ...] = ()  # alternatives, and why not
-    expected: Mapping[str, float] = field(default_factory=dict)  # what it should bring, by measure
+    rejected: tuple[str, ...] = ()  # alternatives, and why they were rejected
+    expected: Mapping[str, float] = field(default_factory=dict)  # the expected effect, by measure
     placement: Placement = Placement()
     alert: str | None = None
 
     def changes(self, current: Configuration) -> bool:
-        """Whether anything is to be done."""
+        """Whether the proposal changes anything."""
         places = self.placement
         return self.target != current or bool(places.put or places.take or places.add or places.remove)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the guards let pass."""
+    """A decision that passed the guards."""
 
     number: int
     decided_at: float
@@ -109,7 +109,7 @@ class Plan:
             raise ValueError(f"the placement leads to {after} nodes, the target has {self.target.nodes}")
 
     def describe(self) -> str:
-        """Say in words what it changes, single nodes and moved instances included."""
+        """Describe what it changes, including named nodes and moved instances."""
         words = [self.target.describe(self.current)] if self.target != self.current else []
         places = self.placement
         words += [f"add a node {kind} in {region}" for kind, region in places.add]
@@ -125,16 +125,20 @@ class Status(StrEnum):
     APPLIED = "applied"
     UNCHANGED = "unchanged"
     FAILED = "failed"
-    DRY_RUN = "dry-run"  # decided and recorded, not done
-    INTERRUPTED = "interrupted"  # its controller was killed; recorded by the one that resumed
+    DRY_RUN = "dry-run"  # decided and recorded, but not applied
+    INTERRUPTED = "interrupted"  # its controller was killed; recorded by the controller that resumed the run
 
 
-TRIED = (Status.APPLIED, Status.FAILED, Status.INTERRUPTED)  # may have changed something: guards count these
+TRIED = (
+    Status.APPLIED,
+    Status.FAILED,
+    Status.INTERRUPTED,
+)  # may have changed the application, so guards count them
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What applying a plan did, in words and, where it failed, with the fact that stopped it."""
+    """The result of applying a plan, in words, and with the fact that stopped it if it failed."""
 
     status: Status
     configuration: Configuration
@@ -143,4 +147,4 @@ class Outcome:
     reason: str
     causes: tuple[Cause, ...] = ()
     pause_seconds: float = 0.0
-    steps: tuple[str, ...] = ()  # what was done, in order, where the engine tells
+    steps: tuple[str, ...] = ()  # what was done, in order, if the engine reports it

@@ -1,4 +1,4 @@
-"""Reads JSON and YAML files as data: bounded in size, never executed, every doubled key refused."""
+"""Reads JSON and YAML files as data: bounded in size, never executed, duplicate keys refused."""
 
 import json
 from collections.abc import Hashable
@@ -16,7 +16,7 @@ MAX_DEPTH = 100
 
 
 class Document(BaseModel):
-    """A part of a file: unknown keys, NaN and infinities are mistakes; a numeric name is a name."""
+    """A part of a file: unknown keys, NaN and infinities are errors; a numeric name is read as text."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, coerce_numbers_to_str=True)
 
@@ -25,7 +25,7 @@ T = TypeVar("T", bound=Document)
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """Read a JSON or YAML file whose top is a mapping; FileError says what is wrong with it."""
+    """Read a JSON or YAML file whose top level is a mapping; FileError says what is wrong with it."""
     data = _bytes(path)
     try:
         text = data.decode("utf-8-sig")  # editors on Windows put a mark before the text
@@ -40,7 +40,7 @@ def read_document(path: Path) -> dict[str, Any]:
 
 
 def write_document(path: Path, document: Document) -> None:
-    """Write a document as YAML; a reader sees the old file or the new one, never a half."""
+    """Write a document as YAML; a reader sees the old file or the new one, never a part."""
     text = yaml.safe_dump(
         document.model_dump(mode="json"), sort_keys=False, default_flow_style=None, width=110
     )
@@ -48,7 +48,7 @@ def write_document(path: Path, document: Document) -> None:
 
 
 def parse(kind: type[T], content: dict[str, Any], path: Path) -> T:
-    """Validate a document's content; the first mistake becomes a one-line FileError that names the place."""
+    """Validate a document's content; the first error becomes a one-line FileError that says where it is."""
     try:
         return kind.model_validate(content)
     except ValidationError as error:
@@ -72,7 +72,7 @@ def not_a_truth_value(value: object) -> object:
 
 
 def storable(text: str) -> str:
-    """The text without halves of characters, which JSON can say and no file can hold."""
+    """The text without lone surrogates, which JSON can express but no UTF-8 file can hold."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -91,12 +91,12 @@ def _bytes(path: Path) -> bytes:
 
 def _json(path: Path, text: str) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        mapping: dict[str, Any] = {}
         for key, value in pairs:
-            if key in found:
+            if key in mapping:
                 raise FileError(f"{path}: duplicate key {key!r}")
-            found[key] = value
-        return found
+            mapping[key] = value
+        return mapping
 
     try:
         return json.loads(text, object_pairs_hook=unique)
@@ -106,21 +106,21 @@ def _json(path: Path, text: str) -> Any:
         raise FileError(f"{path}: not usable JSON: nested too deeply or a number is too long") from None
 
 
-# libyaml, where PyYAML was built with it, is many times as fast.
+# libyaml is many times faster, if PyYAML was built with it.
 _FAST: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Loader(_FAST):  # type: ignore[misc]
-    """Plain data only, and no doubled keys."""
+    """Plain data only, and no duplicate keys."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
         mapping: dict[Hashable, Any] = super().construct_mapping(node, deep)
-        seen: set[Any] = set()
+        names: set[Any] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node)
-            if key in seen or str(key) in seen:  # 1, 1.0, 0x1 and "1" are one name
+            if key in names or str(key) in names:  # 1, 1.0, 0x1 and "1" are the same name
                 raise yaml.MarkedYAMLError(problem=f"duplicate key {key!r}", problem_mark=key_node.start_mark)
-            seen |= {key, str(key)}
+            names |= {key, str(key)}
         return mapping
 
 
@@ -128,7 +128,7 @@ def _check_events(text: str) -> None:
     """Refuse what plain data does not need: aliases (a small file could become gigabytes), tags, depth."""
     depth = 0
     for event in yaml.parse(text, Loader=_FAST):
-        mark: Any = event.start_mark  # libyaml's marks are of a class of their own
+        mark: Any = event.start_mark  # libyaml has its own class of marks
         tag = getattr(event, "tag", None)
         if isinstance(event, yaml.events.AliasEvent):
             raise yaml.MarkedYAMLError(problem="aliases (*name) are not allowed", problem_mark=mark)
@@ -155,7 +155,7 @@ def _yaml(path: Path, text: str) -> Any:
 
 
 def _place(location: tuple[int | str, ...], content: Any) -> str:
-    """Say where, with the component's name instead of its index.
+    """Describe a location, with the component's name instead of its index.
 
     >>> _place(("operators", 1, "cost"), {"operators": [{"name": "a"}, {"name": "b"}]})
     "operators 'b', key 'cost'"
@@ -165,36 +165,36 @@ def _place(location: tuple[int | str, ...], content: Any) -> str:
     "key 'children', key '2'"
     """
     parts: list[str] = []
-    here = content
+    value = content
     for step in location:
-        if isinstance(step, int) and not isinstance(here, dict):
-            here = here[step] if isinstance(here, list) and step < len(here) else None
-            name = here.get("name") if isinstance(here, dict) else None
+        if isinstance(step, int) and not isinstance(value, dict):
+            value = value[step] if isinstance(value, list) and step < len(value) else None
+            name = value.get("name") if isinstance(value, dict) else None
             label = repr(str(name)) if name is not None else f"number {step + 1}"
             parts[-1:] = [parts[-1].removeprefix("key ").strip("'") + f" {label}"] if parts else [label]
         else:
-            here = here.get(step) if isinstance(here, dict) else None
+            value = value.get(step) if isinstance(value, dict) else None
             parts.append(f"key {str(step)!r}")
     return ", ".join(parts) if parts else "the file"
 
 
 def _keys(kind: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
-    """The keys that are known at the place of an unknown one."""
-    here: type[BaseModel] = kind
+    """The keys that are allowed where an unknown key was read."""
+    model: type[BaseModel] = kind
     for step in location[:-1]:
-        if isinstance(step, str) and step in here.model_fields:
-            inner = _document_inside(here.model_fields[step].annotation)
+        if isinstance(step, str) and step in model.model_fields:
+            inner = _document_inside(model.model_fields[step].annotation)
             if inner is None:
                 return []
-            here = inner
-    return list(here.model_fields)
+            model = inner
+    return list(model.model_fields)
 
 
 def _document_inside(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     for argument in getattr(annotation, "__args__", ()):
-        found = _document_inside(argument)
-        if found is not None:
-            return found
+        document = _document_inside(argument)
+        if document is not None:
+            return document
     return None

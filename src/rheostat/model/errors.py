@@ -1,7 +1,7 @@
-"""The few errors a user can meet.
+"""The few errors that a user can see.
 
-RheostatError            anything we raise on purpose; one line, says what to do next
-└── UserError            a mistake in what the user gave us: exit code 2, nothing was changed
+RheostatError            anything we raise on purpose; one line that says what to do next
+└── UserError            a mistake in the user's input: exit code 2, nothing was changed
     └── FileError        ... in a file, which the message names
 """
 

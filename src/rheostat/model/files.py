@@ -1,4 +1,4 @@
-"""Files of results: whole or not there, whatever the disk does."""
+"""Writes files atomically: a file is complete or absent, whatever the disk does."""
 
 import errno
 import os
@@ -12,9 +12,9 @@ from rheostat.model.errors import FileError
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A new file to write, which takes the place of `path` once it is complete and goes if that fails.
+    """A new file to write, which replaces `path` once it is complete and is deleted if that fails.
 
-    What is no ordinary file, such as /dev/stdout, is written as it is.
+    Anything but a regular file, such as /dev/stdout, is written to directly.
     """
     fresh = None
     try:
@@ -24,7 +24,7 @@ def replacing(path: Path) -> Iterator[Path]:
         target = path.resolve()  # a link keeps pointing to it
         if target.exists() and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        fresh = target.with_name(f".{os.getpid()}-{target.name}")  # its ending may say the format
+        fresh = target.with_name(f".{os.getpid()}-{target.name}")  # the suffix may determine the format
         yield fresh
         if target.exists():
             shutil.copymode(target, fresh)

@@ -1,4 +1,4 @@
-"""What every directed graph of operators must satisfy, whichever file it came from."""
+"""What every directed graph of operators must satisfy, whatever file it came from."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ MAX_NAME = 200  # characters
 
 
 def check_name(name: str, word: str) -> None:
-    """Refuse a name that would be empty, endless or unreadable wherever it is shown."""
+    """Refuse a name that is empty, too long or unprintable."""
     if not name.strip():
         raise UserError(f"one {word} has an empty name")
     if len(name) > MAX_NAME or not name.isprintable():
@@ -21,19 +21,19 @@ def check_name(name: str, word: str) -> None:
 
 
 def check_names(names: Sequence[str], word: str = "operator") -> None:
-    """Refuse an empty graph, unusable names and names that stand twice."""
+    """Refuse an empty graph, unusable names and duplicate names."""
     if not names:
         raise UserError(f"there is no {word}; state at least one")
-    seen: set[str] = set()
+    unique: set[str] = set()
     for name in names:
         check_name(name, word)
-        if name in seen:
+        if name in unique:
             raise UserError(f"{word} {name!r} is stated twice; names must be unique")
-        seen.add(name)
+        unique.add(name)
 
 
 def check_shares(children: Mapping[str, Mapping[str, float]], word: str = "operator") -> None:
-    """Refuse unknown children and shares that are negative, not finite, or exceed 1 together."""
+    """Refuse unknown children and shares that are negative, not finite, or add up to more than 1."""
     for name, shares in children.items():
         for child, share in shares.items():
             if child not in children:
@@ -53,7 +53,7 @@ def check_shares(children: Mapping[str, Mapping[str, float]], word: str = "opera
 
 
 def downstream_order(children: Mapping[str, Mapping[str, float]], word: str = "operator") -> tuple[str, ...]:
-    """Order the operators so that each comes after all that feed it; refuse a cycle.
+    """Order the operators so that each comes after every operator that feeds it; refuse a cycle.
 
     >>> downstream_order({"count": {}, "split": {"count": 1.0}})
     ('split', 'count')

@@ -1,21 +1,21 @@
-"""A node as whoever pays for it sees it."""
+"""A node from the point of view of whoever pays for it."""
 
 from dataclasses import dataclass
 
 from rheostat.model.configuration import NodeKind
 from rheostat.model.errors import RheostatError
 
-REGION = "local"  # where nodes are unless somebody says otherwise
+REGION = "local"  # the region of nodes unless another is set
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A machine that a provider started, or one of somebody else's that hosts our executors."""
+    """A machine that a provider started, or another owner's machine that hosts our executors."""
 
-    name: str  # unique within its provider, and never used again
+    name: str  # unique within its provider, never reused
     kind: NodeKind
     region: str = REGION
-    ready_at: float | None = None  # when it can take executors, on the provider's clock; None: not known yet
+    ready_at: float | None = None  # when it can take executors, on the provider's clock; None: unknown as yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Usage:
 
 
 def choose_region(region: str, regions: tuple[str, ...]) -> str:
-    """Return the region, or the first where none is named."""
+    """Return the region, or the first region if none is named."""
     if region and region not in regions:
         raise RheostatError(f"there is no region {region!r}; regions are {', '.join(regions)}")
     return region or regions[0]

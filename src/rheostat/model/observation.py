@@ -10,12 +10,12 @@ Measure = float | None
 
 @dataclass(frozen=True, slots=True)
 class InstanceMeasures:
-    """One parallel copy of an operator, where the engine can tell them apart."""
+    """One parallel copy of an operator, if the engine can tell the copies apart."""
 
     node: str
     received: Measure = None  # rows in the window
     processed: Measure = None
-    utilisation: Measure = None  # CPU used / CPU that its slot offers
+    utilisation: Measure = None  # CPU used / CPU offered by its slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class NodeMeasures:
     executors: int = 1
     cpu: Measure = None  # 0..1 of its cores
     memory: Measure = None  # 0..1
-    instances: Mapping[str, int] | None = None  # of each operator, at once; None: not known
+    instances: Mapping[str, int] | None = None  # per operator, running at the same time; None: unknown
     hidden: bool = False  # not offered for placement while it is being emptied
     price_per_hour: float = 0.0
 
     @property
     def assigned(self) -> int:
-        """Instances that it hosts, as far as that is known."""
+        """The number of instances it hosts, as far as is known."""
         return sum((self.instances or {}).values())
 
 
@@ -72,7 +72,7 @@ class ApplicationMeasures:
     batch_parts: Mapping[str, float] = field(
         default_factory=dict
     )  # seconds per part of a batch, Spark's names
-    stale: bool = False  # no batch ended in the window: operators are measured by the last that did
+    stale: bool = False  # no batch ended in the window: the operators' measures are the last batch's
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,9 @@ class Event:
 class Observation:
     """One window: [start, end) in seconds."""
 
-    __pydantic_config__ = ConfigDict(allow_inf_nan=False)  # one that is read has only numbers in it
+    __pydantic_config__ = ConfigDict(
+        allow_inf_nan=False
+    )  # an observation read from a file has only finite numbers
 
     start: float
     end: float
@@ -104,7 +106,7 @@ class Observation:
 
     @property
     def total_load(self) -> Measure:
-        """Rows/s offered at all sources, or None when one is unknown."""
+        """Rows/s offered at all sources, or None if any of them is unknown."""
         loads = list(self.application.load.values())
         if not loads or any(load is None for load in loads):
             return None

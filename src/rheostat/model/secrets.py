@@ -1,4 +1,4 @@
-"""Settings that nobody should read, and how they are kept out of what is shown and written."""
+"""Secret settings, and how they are kept out of everything that is shown or written."""
 
 import os
 import re
@@ -8,20 +8,20 @@ from typing import Any
 
 from rheostat.model.errors import FileError
 
-# Spark's own default of spark.redaction.regex, Kafka's setting that holds a user and a password, and what
-# clouds call their keys.
+# Spark's default for spark.redaction.regex, Kafka's setting that holds a user and a password, and the
+# names of cloud providers' keys.
 _KEYS = re.compile(
     r"(?i)secret|password|token|(access|account|private|api)[._-]?key(?!store)|[.]sas[.]|credential(?!s?[.]provider)"
     r"|sasl[.]jaas[.]config"
 )
-_VALUES = re.compile(r"(?i)(secret|password|passwd|token)\w*=")  # options and addresses that hold one
+_VALUES = re.compile(r"(?i)(secret|password|passwd|token)\w*=")  # options and addresses that hold a secret
 HIDDEN = "*********(redacted)"  # as Spark writes it
 SHORTEST = 4  # characters; a shorter value would be found in every text
 OTHERS = 0o077  # the permissions of everybody but the owner
 
 
 def is_secret(key: str, value: str = "") -> bool:
-    """Whether a setting must not be shown, by its name or by what its value holds.
+    """Whether a setting must not be shown, judging by its name or its value.
 
     >>> is_secret("spark.hadoop.fs.s3a.secret.key"), is_secret("spark.executor.memory", "1g")
     (True, False)
@@ -32,13 +32,13 @@ def is_secret(key: str, value: str = "") -> bool:
 
 
 def secret_values(settings: Mapping[str, str]) -> tuple[str, ...]:
-    """The values that must not be shown, longest first: one may be a part of another."""
-    found = {value for key, value in settings.items() if is_secret(key, value) and len(value) >= SHORTEST}
-    return tuple(sorted(found, key=len, reverse=True))
+    """The values that must not be shown, longest first, because one value may be part of another."""
+    secrets = {value for key, value in settings.items() if is_secret(key, value) and len(value) >= SHORTEST}
+    return tuple(sorted(secrets, key=len, reverse=True))
 
 
 def without_secrets(settings: Mapping[str, str]) -> dict[str, str]:
-    """The settings that everybody may see."""
+    """The settings that anyone may see."""
     return {key: value for key, value in settings.items() if not is_secret(key, value)}
 
 
@@ -60,14 +60,14 @@ def hide(what: Any, values: tuple[str, ...]) -> Any:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner can read, from its first byte on."""
+    """Write a file that only its owner can read, from the first byte on."""
     path.unlink(missing_ok=True)  # an old file would keep its permissions
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(content)
 
 
 def properties(settings: Mapping[str, str]) -> bytes:
-    r"""Settings as Java reads them from a file.
+    r"""Settings in the format of a Java properties file.
 
     >>> properties({"spark.a": "b\\c", "spark.d": "1\n2"}).decode().splitlines()
     ['spark.a=b\\\\c', 'spark.d=1\\n2']
@@ -93,7 +93,7 @@ def read_properties(path: Path) -> dict[str, str]:
         raise FileError(f"{path}: not UTF-8 text") from None
     if len(text) > 2**20:
         raise FileError(f"{path}: larger than 1 MB; settings are small")
-    found = {}
+    settings = {}
     for number, line in enumerate(text.splitlines(), 1):
         stated = line.strip()
         if not stated or stated.startswith("#"):
@@ -101,5 +101,5 @@ def read_properties(path: Path) -> dict[str, str]:
         match = re.fullmatch(r"(spark\.[^\s=]+)(?:\s*=\s*|\s+)(.*)", stated)
         if match is None:  # the line is not shown: it may be a secret
             raise FileError(f"{path}, line {number}: write it as spark.some.key VALUE")
-        found[match[1]] = match[2]
-    return found
+        settings[match[1]] = match[2]
+    return settings

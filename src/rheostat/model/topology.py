@@ -14,7 +14,7 @@ DEFAULT_MAX_PARALLELISM = 64
 class Stream:
     """Rows from one operator to another.
 
-    `selectivity` is rows out per row in at the upstream operator; `share` is the part of those that takes
+    `selectivity` is rows out per row in at the upstream operator; `share` is the fraction of those that takes
     this stream. Their product is what the papers call the stream's selectivity.
     """
 
@@ -31,7 +31,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A source, an operator or a sink: which one follows from its streams."""
+    """A source, an operator or a sink; its streams determine which."""
 
     name: str
     cost_seconds: float = 0.0  # CPU seconds per processed row, on one core
@@ -73,12 +73,12 @@ class Topology:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The operators' names as stated."""
+        """The operators' names, in the order stated."""
         return tuple(operator.name for operator in self.operators)
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """The names from the sources down."""
+        """The names in order from the sources to the sinks."""
         return downstream_order({n: {s.downstream: s.share for s in self.outputs[n]} for n in self.names})
 
     @cached_property
@@ -93,34 +93,34 @@ class Topology:
 
     @cached_property
     def sources(self) -> tuple[str, ...]:
-        """The operators that nobody feeds."""
+        """The operators without inputs."""
         return tuple(name for name in self.names if not self.inputs[name])
 
     @cached_property
     def sinks(self) -> tuple[str, ...]:
-        """The operators that feed nobody."""
+        """The operators without outputs."""
         return tuple(name for name in self.names if not self.outputs[name])
 
     @cached_property
     def pinned(self) -> Mapping[str, int]:
-        """The operators whose bounds leave them one parallelism, and that."""
+        """The operators whose bounds allow only one parallelism, with that parallelism."""
         return {o.name: o.min_parallelism for o in self.operators if o.min_parallelism == o.max_parallelism}
 
     def operator(self, name: str) -> Operator:
-        """The operator of that name."""
+        """The operator with this name."""
         return self._by_name[name]
 
     def role(self, name: str) -> str:
-        """Say what an operator is in the graph."""
+        """An operator's role in the graph: source, operator or sink."""
         return "source" if not self.inputs[name] else "sink" if not self.outputs[name] else "operator"
 
     @cached_property
     def depth(self) -> Mapping[str, int]:
-        """How many streams lie between an operator and its farthest source."""
-        found: dict[str, int] = {}
+        """The number of streams between an operator and its farthest source."""
+        depths: dict[str, int] = {}
         for name in self.order:
-            found[name] = max((found[s.upstream] + 1 for s in self.inputs[name]), default=0)
-        return found
+            depths[name] = max((depths[s.upstream] + 1 for s in self.inputs[name]), default=0)
+        return depths
 
     def _grouped(self, end: str) -> dict[str, tuple[Stream, ...]]:
         groups: dict[str, list[Stream]] = {name: [] for name in self.names}

@@ -1,4 +1,4 @@
-"""Topology files: what a JSON or YAML file says, as a checked Topology. docs/topology-file.md explains it."""
+"""Reads topology files (JSON or YAML) as a checked Topology. docs/topology-file.md explains the format."""
 
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +22,7 @@ class ParallelismDocument(Document):
 
 
 class OperatorDocument(Document):
-    """One operator as the file states it."""
+    """One operator, as stated in the file."""
 
     name: str
     load: Amount | None = None
@@ -63,7 +63,7 @@ def load_topology(path: Path) -> Topology:
 
 
 def build(document: TopologyDocument) -> Topology:
-    """Turn what a file says into the value."""
+    """Build the topology from the content of a file."""
     operators = tuple(
         Operator(
             name=stated.name,
@@ -91,17 +91,17 @@ def known_topologies() -> dict[str, Path]:
 
 
 def find_topology(word: str) -> Topology:
-    """Load a topology by the name of one that comes with Rheostat, or from a file."""
-    known = known_topologies()
-    if word in known:
-        return load_topology(known[word])
+    """Load a topology that comes with Rheostat by its name, or any other from its file."""
+    files = known_topologies()
+    if word in files:
+        return load_topology(files[word])
     if Path(word).suffix.lower() not in (".json", ".yaml", ".yml") and not _exists(Path(word)):
-        raise UserError(f"there is no file and no topology {word!r}{nearest(word, known)}")
+        raise UserError(f"there is no file and no topology {word!r}{nearest(word, files)}")
     return load_topology(Path(word))
 
 
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # a name that no file system takes, or a folder that we may not enter
+    except OSError:  # not a valid file name, or a folder without access
         return False

@@ -27,8 +27,8 @@ from rheostat.services.usage import session_usage
 
 LOOPBACK = "127.0.0.1"
 START_SECONDS = 60.0
-END_SECONDS = 5.0  # for the kernel to let go of a process that was killed
-AGREED = ("spark.authenticate", "spark.network.", "spark.rpc.", "spark.ssl.")
+END_SECONDS = 5.0  # for the kernel to remove a process that was killed
+SHARED_SETTINGS = ("spark.authenticate", "spark.network.", "spark.rpc.", "spark.ssl.")
 DAEMON_MEMORY = "256m"
 _MASTER = "org.apache.spark.deploy.master.Master"
 _WORKER = "org.apache.spark.deploy.worker.Worker"
@@ -43,8 +43,8 @@ class Worker:
     process: "subprocess.Popen[bytes]"
     log: Path
     group: cgroups.CpuGroup | None = None
-    ready_at: float | None = None  # None: it has not registered yet
-    port: str = ""  # of the Worker's web page, by which its executors name it
+    ready_at: float | None = None  # None: not registered yet
+    port: str = ""  # of the Worker's web page, by which executors identify it
 
     @property
     def alive(self) -> bool:
@@ -55,8 +55,8 @@ class Worker:
 class LocalCluster:
     """A Master and the Workers that are added to it, as a context manager.
 
-    Everything it starts is registered with a cleanup process, which acts when this one is gone, however it
-    went: nothing outlives the run.
+    Everything it starts is registered with a cleanup process, which acts when this process ends, however it
+    ends: nothing outlives the run.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class LocalCluster:
         start_seconds: float = START_SECONDS,
         settings: Mapping[str, str] = {},
     ) -> None:
-        """Start the Master; of the settings, it and the Workers get those on which a cluster must agree."""
+        """Start the Master; it and the Workers get those settings on which a cluster must agree."""
         java_version()
         self._home = spark_home()
         self._now, self._start_seconds = now, start_seconds
@@ -83,9 +83,10 @@ class LocalCluster:
                 self.folder = Path(tempfile.mkdtemp(prefix=f"{self._id}-"))
                 self._cleanup = Cleanup()
                 self._register("folder", str(self.folder))
-            self._agreed = self._write_agreed(settings)
+            self._shared_settings = self._write_shared_settings(settings)
             self._master, log = self._start(
-                "master", [_MASTER, "--host", LOOPBACK, "--port", "0", "--webui-port", "0", *self._agreed]
+                "master",
+                [_MASTER, "--host", LOOPBACK, "--port", "0", "--webui-port", "0", *self._shared_settings],
             )
             self.url = self._wait_for_log(self._master, log, r"(spark://127\.0\.0\.1:\d+)")
             page = self._wait_for_log(self._master, log, r"MasterWebUI.* started at http://[^:]+:(\d+)")
@@ -100,8 +101,8 @@ class LocalCluster:
     def add(self, kind: NodeKind) -> Worker:
         """Start a Worker; `wait` for it, then `limit` it to its cores.
 
-        It boots without a quota: a rented machine boots with all its cores, too, and under half a core
-        the way to a usable executor takes 18 s instead of 5 (docs/decisions/0006).
+        It starts without a quota: a rented machine boots with all its cores, too, and with half a core
+        it takes 18 s instead of 5 until an executor is usable (docs/decisions/0006).
         """
         self._ordered += 1
         name = f"n{self._ordered}"
@@ -116,13 +117,13 @@ class LocalCluster:
             *("--webui-port", "0"),
             *("--work-dir", str(self.folder / name)),
         ]
-        process, log = self._start(name, [_WORKER, *place, *memory, *self._agreed, self.url], group)
+        process, log = self._start(name, [_WORKER, *place, *memory, *self._shared_settings, self.url], group)
         worker = Worker(name, kind, process, log, group)
         self._workers[name] = worker
         return worker
 
     def wait(self, name: str) -> Worker:
-        """Wait until a Worker registered; one that is late is removed, and the error shows its log."""
+        """Wait until a Worker has registered; if it is late, remove it and show its log in the error."""
         worker = self._workers[name]
         try:
             self._wait_for_log(worker.process, worker.log, r"Worker: (Successfully registered) with master")
@@ -136,25 +137,25 @@ class LocalCluster:
         return worker
 
     def limit(self, name: str) -> None:
-        """Hold a Worker to the cores of its kind from now on, where quotas can be set."""
+        """Limit a Worker to the cores of its kind from now on, if quotas can be set."""
         worker = self._workers[name]
         if worker.group:
             worker.group.limit(worker.kind.cores)
 
     def lift(self, name: str) -> None:
-        """Lift a Worker's limit, so that its next executors boot as those of a new one do."""
+        """Lift a Worker's limit, so that its next executors start as fast as those of a new Worker."""
         worker = self._workers[name]
         if worker.group:
             worker.group.lift()
 
     def usage(self, name: str) -> Usage:
-        """CPU seconds since its start and bytes in memory, of the Worker and all that it started."""
+        """CPU seconds since the start and bytes in memory, of the Worker and all its child processes."""
         return session_usage(self._workers[name].process.pid)
 
     def keep_session(self, pid: int) -> Callable[[], None]:
         """End this process and its children, too, when the run ends.
 
-        Returns what to call when they have ended before: the number may be another's later.
+        Return a function to call when they have ended earlier, because the pid may be used again.
         """
         self._register("session", str(pid))
         return lambda: self._discard("session", str(pid))
@@ -168,19 +169,19 @@ class LocalCluster:
         return self._workers[name].port in self._registered_ports()
 
     def _registered_ports(self) -> list[str]:
-        """Of the web pages of the Workers that the Master counts as alive; OSError if it does not tell."""
+        """The web page ports of the Workers that the Master counts as alive; OSError if it does not say."""
         try:
             with urllib.request.urlopen(self._state, timeout=10) as answer:
                 workers = json.load(answer)["workers"]
             return [w["webuiaddress"].rpartition(":")[2] for w in workers if w["state"] == "ALIVE"]
-        except (HTTPException, ValueError, LookupError, TypeError) as error:  # it died while it answered
+        except (HTTPException, ValueError, LookupError, TypeError) as error:  # it died while answering
             raise OSError(f"the Master's answer is incomplete: {error}") from None
 
     def remove(self, name: str) -> None:
-        """End a Worker with its executors, and return what it held.
+        """Kill a Worker and its executors, and remove its control group.
 
-        The Worker is not asked: while one ends, its Master still gives it executors. Each of them fails, and
-        after ten the Master gives up the application.
+        The Worker is not asked to end: while it shuts down, its Master still gives it executors. Each of them
+        fails, and after ten the Master drops the application.
         """
         if name not in self._workers:
             raise RheostatError(f"there is no node {name!r}")
@@ -194,7 +195,7 @@ class LocalCluster:
             self._discard("cgroup", str(worker.group.path))
 
     def close(self) -> None:
-        """End everything, in bounded time; the cleanup process does the same when this one dies."""
+        """Stop everything, in bounded time; the cleanup process does the same if this one dies."""
         if self._cleanup is None:
             return
         self._cleanup.close()
@@ -214,14 +215,14 @@ class LocalCluster:
     ) -> None:
         self.close()
 
-    def _write_agreed(self, settings: Mapping[str, str]) -> list[str]:
+    def _write_shared_settings(self, settings: Mapping[str, str]) -> list[str]:
         """Write them to a private file, not onto a command line that every user of the machine can see."""
-        agreed = {key: value for key, value in settings.items() if key.startswith(AGREED)}
-        if not agreed:
+        shared = {key: value for key, value in settings.items() if key.startswith(SHARED_SETTINGS)}
+        if not shared:
             return []
-        agreed["spark.ssl.standalone.enabled"] = "false"  # of the pages, which are for this process alone
+        shared["spark.ssl.standalone.enabled"] = "false"  # of the pages, which are for this process alone
         path = self.folder / "cluster.conf"
-        write_private(path, properties(agreed))
+        write_private(path, properties(shared))
         return ["--properties-file", str(path)]
 
     def _start(

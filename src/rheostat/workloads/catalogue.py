@@ -1,4 +1,4 @@
-"""Which curves there are, their parameters, and where each comes from."""
+"""The available curves, their parameters and their sources."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,14 +17,14 @@ MAX_RATE = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A parameter: what kind of value it takes, within which limits, and what it is if left out."""
+    """A parameter: the kind of value it takes, its limits and its default."""
 
     name: str
     kind: Kind
     default: float | str | None
     low: float = 0.0
     high: float = MAX_RATE
-    unset: str = ""  # how the default reads when it follows from the other values
+    unset: str = ""  # how the default is shown if it depends on the other values
     words: tuple[str, ...] = ()
 
 
@@ -38,15 +38,15 @@ class Family:
     build: Callable[..., RateFunction]
     keys: tuple[Key, ...]
     compress: float = 1.0
-    seeded: bool = False  # its shape, not only its noise, follows from the seed
+    seeded: bool = False  # the seed determines its shape, not only its noise
 
     def preset(self, name: str, summary: str, source: str, **defaults: float) -> "Family":
-        """Name a choice of this curve's parameters."""
+        """Return this curve under another name, with other defaults."""
         keys = tuple(replace(key, default=defaults.get(key.name, key.default)) for key in self.keys)
         return replace(self, name=name, summary=summary, source=source, keys=keys)
 
     def common(self) -> tuple[Key, ...]:
-        """Give the parameters that every curve takes."""
+        """The parameters that every curve takes."""
         return (
             Key("scale", "number", 1.0, 0.0, 1000.0),
             Key("compress", "number", self.compress, 1e-3, 1e5),

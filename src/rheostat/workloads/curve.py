@@ -26,14 +26,14 @@ class Curve:
     duration_seconds: float
     rate: RateFunction
     noise: Noise = field(default_factory=Noise)
-    begins_at: float = 0.0  # by the clock, in seconds since Monday's midnight, where that is known
+    begins_at: float = 0.0  # wall-clock time, in seconds since midnight on Monday, if known
 
     def at(self, seconds: float) -> float:
-        """Give the expected rows/s at one moment."""
+        """The expected rows/s at a point in time."""
         return float(self.rate(np.asarray([seconds], dtype=np.float64))[0])
 
     def peak(self) -> float:
-        """Give the highest expected rows/s on a grid of one second."""
+        """The highest expected rows/s, evaluated once per second."""
         seconds = math.floor(self.duration_seconds) + 1
         starts = range(0, seconds, _CHUNK)
         return max(
@@ -45,7 +45,7 @@ class Curve:
 def within(
     duration: float, rate: RateFunction, scale: float = 1.0, compress: float = 1.0, lead: float = 0.0
 ) -> RateFunction:
-    """Make a shape answer at any time: clamped to its duration, never negative, scaled, compressed, later."""
+    """Define a shape at any time: clamped to its duration, never negative, scaled, compressed, delayed."""
 
     def clamped(seconds: FloatArray) -> FloatArray:
         own = np.clip((np.asarray(seconds, dtype=np.float64) - lead) * compress, 0.0, duration)
@@ -55,7 +55,7 @@ def within(
 
 
 def sample(curve: Curve, step_seconds: float = 1.0, seed: int = 0) -> FloatArray:
-    """Give the rows/s of every step of the duration, noise included; the same seed gives the same load.
+    """The rows/s of every step of the duration, with noise; the same seed gives the same load.
 
     >>> from rheostat.workloads import parse_curve
     >>> sample(parse_curve("ramp:low=0:high=10:duration=4"))

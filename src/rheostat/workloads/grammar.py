@@ -19,7 +19,7 @@ MIN_SECONDS = 1.0
 
 
 def curve_names() -> list[str]:
-    """Name every curve that `parse_curve` knows."""
+    """The names of all curves that `parse_curve` accepts."""
     return list(FAMILIES)
 
 
@@ -51,7 +51,7 @@ def parse_curve(spec: str) -> Curve:
 
 
 def _shape(family: Family, values: Mapping[str, Value]) -> tuple[float, RateFunction, float]:
-    """How long it lasts, its rate at any time, and when it begins by the clock."""
+    """Its duration, its rate at any time, and the wall-clock time when it begins."""
     if family.name == "trace":
         if not isinstance(values["path"], str):
             raise UserError("trace: which file? write trace:FILE.csv or trace:path=FILE.csv")

@@ -1,4 +1,4 @@
-"""Arrivals are counts: the rows of a step scatter around what the curve expects."""
+"""Noise on a load: the number of rows in each step scatters around the expected number."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,7 +15,7 @@ class Noise:
     """Poisson counts (independent senders) or negative-binomial ones (senders that act together).
 
     The negative binomial's variance is mean + dispersion · mean², so the relative scatter of a
-    large load stays near sqrt(dispersion), where Poisson's vanishes.
+    large load stays near sqrt(dispersion), while that of Poisson counts vanishes.
     """
 
     kind: NoiseKind = "none"

@@ -1,4 +1,4 @@
-"""The plain shapes; each takes its parameters and gives rows/s as a function of seconds."""
+"""The basic shapes; each takes its parameters and returns rows/s as a function of seconds."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def step(duration: float, low: float, high: float, start: float | None, end: flo
 
 
 def stair(duration: float, low: float, high: float, steps: float) -> RateFunction:
-    """Up by equal steps and down again, every level held equally long (P2, section 5.1)."""
+    """Up by equal steps and down again, every level held for the same time (P2, section 5.1)."""
     held = duration / (2 * steps + 1)
 
     def rate(t: FloatArray) -> FloatArray:

@@ -27,7 +27,7 @@ class Trace:
 
     seconds: FloatArray
     rates: FloatArray
-    begins_at: float = 0.0  # of timestamps: local time of the first, in seconds since Monday's midnight
+    begins_at: float = 0.0  # of timestamps: local time of the first, in seconds since midnight on Monday
 
     @property
     def duration(self) -> float:
@@ -35,7 +35,7 @@ class Trace:
         return float(self.seconds[-1])
 
     def rate(self, t: FloatArray) -> FloatArray:
-        """Interpolate; before the first and after the last point their rates hold."""
+        """Interpolate; before the first and after the last point, their rates apply."""
         return np.interp(t, self.seconds, self.rates)
 
 
@@ -70,7 +70,7 @@ def read_trace(path: Path) -> Trace:
 
 
 def write_trace(curve: Curve, path: Path, step_seconds: float = 1.0, seed: int = 0) -> int:
-    """Write a curve's samples as a trace that `read_trace` accepts; gives the number of rows.
+    """Write a curve's samples as a trace that `read_trace` accepts; return the number of rows.
 
     The last rate is repeated at the very end, so that the trace lasts as long as the curve.
     """
@@ -123,13 +123,13 @@ def _clock(place: str, text: str) -> tuple[float, str]:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise FileError(f"{place}: time {text[:40]!r} is neither seconds nor an ISO timestamp") from None
-    if moment.tzinfo is None:  # taken for local time, wherever that is
+    if moment.tzinfo is None:  # assumed to be local time
         return (moment - _EPOCH).total_seconds(), LOCAL
     return moment.timestamp(), ZONED
 
 
 def _local_time(seconds: float, clock: str) -> float:
-    """A time as seconds since Monday's midnight; plain seconds say nothing of the clock."""
+    """A time as seconds since midnight on Monday; plain seconds have no relation to the clock."""
     if clock == SECONDS:
         return 0.0
     moment = datetime.fromtimestamp(seconds) if clock == ZONED else _EPOCH + timedelta(seconds=seconds)

@@ -1,4 +1,4 @@
-"""What operators cost: what a cost profile is (`cost_profile.py`), and one file for each."""
+"""Cost profiles: the cost of operators. `cost_profile.py` has the protocol; each profile has its own file."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from rheostat.analyze.cost_profiles.per_batch import BatchCosts
 from rheostat.analyze.cost_profiles.stated import StatedCosts
 from rheostat.model.topology import Topology
 
-# What ELYSIUM offers by name; each is built from a topology, the cores of a slot, and its state.
+# The profiles that ELYSIUM offers by name; each is built from a topology, the cores of a slot, and its state.
 PROFILES: Mapping[str, Callable[[Topology, float, Mapping[str, Any]], CostProfile]] = {
     "linear": LinearCosts,
     "exact": StatedCosts,

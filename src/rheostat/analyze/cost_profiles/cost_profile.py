@@ -1,7 +1,7 @@
-"""What a cost profile is: what operators cost, learned window by window.
+"""The protocol of a cost profile: the cost of operators, learned window by window.
 
-To add one: write it in one file of this folder and name it in PROFILES (`__init__.py`). Then ELYSIUM offers
-it by that name, and tests/contracts/test_cost_profiles.py tries it.
+To add one: write it as a file in this folder and name it in PROFILES (`__init__.py`). Then ELYSIUM offers
+it by that name, and tests/contracts/test_cost_profiles.py tests it.
 """
 
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ from rheostat.model.observation import Observation
 
 
 class CostProfile(Protocol):
-    """Says how many slots each operator keeps busy at some rates."""
+    """Predicts how many slots each operator keeps busy at given rates."""
 
     @property
     def state(self) -> Any:
-        """What was learned, as plain JSON data; the profile can be built from it again."""
+        """What was learned, as plain JSON data; the profile can be rebuilt from it."""
 
     def learn(self, observation: Observation, evaluation: Evaluation) -> None:
-        """Take in a window of which everything needed was measured."""
+        """Learn from a window in which everything needed was measured."""
 
     def busy(self, rates: Mapping[str, float]) -> dict[str, float]:
-        """Slots that each operator keeps busy when so many rows/s come to each."""
+        """Slots that each operator keeps busy, given the rows/s that arrive at each."""

@@ -9,7 +9,7 @@ from rheostat.model.topology import Topology
 
 
 class LinearCosts:
-    """The mean over all rows processed so far; what the topology states until there are any.
+    """The mean over all rows processed so far; before any were processed, the cost stated by the topology.
 
     >>> from rheostat.model.topology import Operator
     >>> words = Topology("words", (Operator("split", cost_seconds=0.002), Operator("count", 0.001)))

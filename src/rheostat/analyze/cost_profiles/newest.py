@@ -1,4 +1,4 @@
-"""Costs of the newest window alone (AUTOSCALE)."""
+"""Costs measured in the newest window alone (AUTOSCALE)."""
 
 from collections.abc import Mapping
 
@@ -8,10 +8,10 @@ from rheostat.model.topology import Topology
 
 
 class NewestCosts:
-    """CPU per row as measured last; what the topology states until then.
+    """CPU per row as last measured; before that, the cost stated by the topology.
 
-    By CPU: where threads share cores, the time that a row takes now is not the time that it takes in a slot
-    of its own.
+    It uses CPU time, because a row takes longer while threads share cores than it would in a slot of its
+    own.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Costs of micro-batches: a part that every batch takes, and a part for each row."""
+"""Costs of micro-batches: a fixed part per batch, and a part per row."""
 
 from collections.abc import Mapping, Sequence
 from math import log
@@ -10,8 +10,8 @@ from rheostat.analyze.evaluation import Evaluation
 from rheostat.model.observation import Observation
 from rheostat.model.topology import Topology
 
-REMEMBERED = 10  # windows, of all loads, from which a cost is learned: it changes, not only at the start
-SAME_LOAD = 0.2  # two loads that differ by less than this part of the usual load count as the same
+REMEMBERED = 10  # windows, at any loads, that costs are learned from: costs change, and not only at the start
+SAME_LOAD = 0.2  # loads that differ by less than this fraction of the median load count as equal
 
 Sample = Sequence[
     Any
@@ -19,10 +19,10 @@ Sample = Sequence[
 
 
 class BatchCosts:
-    """Medians over the windows remembered, because those in which JVMs were cold cost several times as much.
+    """Medians over the windows remembered, because windows with cold JVMs cost several times as much.
 
-    Loads that hardly differed do not tell the two parts apart; then all of it is for the rows. What did not
-    grow with the load is for the batch.
+    Loads that hardly differ cannot separate the two parts; then the whole cost is attributed to the rows.
+    Cost that does not grow with the load is attributed to the batch.
 
     >>> from rheostat.model.topology import Operator
     >>> words = Topology("words", (Operator("a"), Operator("b")))
@@ -32,7 +32,7 @@ class BatchCosts:
 
     def __init__(self, topology: Topology, state: Sequence[Sample] = ()) -> None:
         self._topology = topology
-        names = set(topology.names)  # a run that was resumed may have had other operators
+        names = set(topology.names)  # a resumed run may have had other operators
         self._samples = [sample for sample in state if sample[1].keys() == names]
 
     @property
@@ -41,11 +41,11 @@ class BatchCosts:
 
     @property
     def windows(self) -> int:
-        """From how many windows it has learned, as far as it remembers them."""
+        """The number of windows it has learned from and still remembers."""
         return len(self._samples)
 
     def learn(self, observation: Observation, evaluation: Evaluation) -> None:
-        """One sample more; a batch that stands in for one that still runs was learned from already."""
+        """Add a sample; a stale window repeats a batch that was already learned from."""
         load, repeated = observation.total_load or 0.0, observation.application.stale
         if not load or (repeated and self._samples):
             return
@@ -58,7 +58,7 @@ class BatchCosts:
 
 
 def _latest(samples: list[Sample]) -> list[Sample]:
-    """All but the oldest at the load that was measured most often: a quiet night does not forget the day.
+    """Drop the oldest sample at the most frequent load, so that a quiet night does not erase the day.
 
     >>> [load for load, _ in _latest([[100.0, {}]] * 9 + [[300.0, {}], [310.0, {}]])].count(100.0)
     8
@@ -77,7 +77,7 @@ def _busy(load: float, samples: Sequence[Sample]) -> dict[str, float]:
     {'a': 8.0}
     """
     if not samples:
-        raise ValueError("busy() was asked before learn()")
+        raise ValueError("busy() was called before learn()")
     names = list(samples[-1][1])
     loads = np.array([[load] for load, _ in samples])
     slots = np.array([[busy[name] for name in names] for _, busy in samples])

@@ -1,4 +1,4 @@
-"""Costs as the topology states them (ELYSIUM's exact profile)."""
+"""Costs as stated by the topology (ELYSIUM's exact profile)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from rheostat.model.topology import Topology
 
 
 class StatedCosts:
-    """Learns nothing.
+    """Uses the stated costs and learns nothing.
 
     >>> from rheostat.model.topology import Operator
     >>> StatedCosts(Topology("words", (Operator("split", cost_seconds=0.002),)), 0.5).busy({"split": 1_000})

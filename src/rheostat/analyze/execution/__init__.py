@@ -1,7 +1,7 @@
-"""The execution models: how instances share slots, and so what parallelism is worth.
+"""The execution models: how instances share slots, and what parallelism gains.
 
-A policy, a guard or a command asks the model and assumes nothing. `busy` is the number of slots that an
-operator keeps busy: its demand times the seconds for which one row occupies a slot.
+Policies, guards and commands ask the model and assume nothing themselves. `busy` is the number of slots
+that an operator keeps busy: its demand times the seconds for which one row occupies a slot.
 """
 
 from rheostat.analyze.execution.fixed_tasks import FixedTasks

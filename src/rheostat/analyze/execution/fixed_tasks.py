@@ -1,4 +1,4 @@
-"""Micro-batch in which no operator can change, as in most plain scripts: only nodes are left to choose."""
+"""Micro-batch in which no operator can change, as in most plain scripts: a policy chooses only nodes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from rheostat.analyze.execution.staged import Staged
 
 @dataclass(frozen=True)
 class FixedTasks(Staged):
-    """Every operator is pinned, and its tasks run in waves on the slots there are.
+    """Every operator is pinned, and its tasks run in waves on the available slots.
 
-    A policy chooses how many slots are open to the tasks. They come by the node, and more of them can help
-    even where there are fewer tasks, because a task that has a node to itself runs faster.
+    A policy chooses how many slots the tasks can use. Slots come in whole nodes, and more slots than tasks
+    can help, because a task that has a node to itself runs faster.
 
     >>> fixed = FixedTasks(10, 0.0, pinned={"a": 4, "b": 200}, node_slots=2)
     >>> fixed.parallelism_for({"a": 2.0, "b": 1.5}, target=0.8)
@@ -29,7 +29,7 @@ class FixedTasks(Staged):
     def utilisation(
         self, busy: Mapping[str, float], parallelism: Mapping[str, int], slots: int
     ) -> dict[str, float]:
-        return super().utilisation(busy, self.pinned, slots)  # all tasks run, however many at once
+        return super().utilisation(busy, self.pinned, slots)  # all tasks run, in however many waves
 
     def parallelism_for(self, busy: Mapping[str, float], target: float) -> dict[str, int]:
         return dict.fromkeys(busy, self.whole_steps(self._slots_needed(busy, target)))

@@ -1,4 +1,4 @@
-"""Models in which every operator runs all the time and every instance has a place of its own."""
+"""Models in which every operator runs all the time, with a slot or thread for each instance."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from rheostat.analyze.execution.questions import ExecutionModel, ceil
 
 @dataclass(frozen=True)
 class Pipelined(ExecutionModel):
-    """Real-Time Mode: every instance holds a slot for good, all operators run at once (the papers' model).
+    """Real-Time Mode: every instance holds a slot, all operators run concurrently (the papers' model).
 
     >>> Pipelined().parallelism_for({"split": 1.5, "count": 0.2}, target=0.8)
     {'split': 2, 'count': 1}
 
-    Reserved slots hold something that no policy scales, such as the readers of topics inside a graph.
+    Reserved slots hold tasks that no policy scales, such as the readers of topics inside a graph.
 
     >>> Pipelined(reserved=2).slots_for({"split": 2, "count": 1})
     5

@@ -7,7 +7,7 @@ from rheostat.analyze.execution.questions import ExecutionModel, ceil
 from rheostat.model.observation import Observation, OperatorMeasures
 
 _SLACK = 1e-9
-_GAIN = 0.2  # of the pinned operators' time: no slots are asked for to save less than that on the others
+_GAIN = 0.2  # of the pinned operators' time: no slots are requested to save less than this on the others
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,8 @@ class Staged(ExecutionModel):
     >>> Staged(10, stage_overhead_seconds=0.5).parallelism_for({"a": 1.5, "b": 0.2}, target=0.8)
     {'a': 3, 'b': 3}
 
-    An operator that is pinned, because its bounds leave it one parallelism, runs in waves where slots are
-    few: it asks for none of its own. Where they are many, it leaves some idle, and the others need more.
+    An operator that is pinned, because its bounds allow only one parallelism, runs in waves if there are few
+    slots: it requests none itself. If there are many, it leaves some idle, and the others need more.
 
     >>> Staged(pinned={"b": 8}).slots_for({"a": 3, "b": 8})
     3
@@ -32,13 +32,13 @@ class Staged(ExecutionModel):
     >>> [shared.utilisation({"a": 4.0}, {"a": 4}, slots)["a"] for slots in (8, 6, 4, 2)]
     [0.5, 1.0, 1.0, 2.0]
 
-    The queries of a graph share the slots, but their overheads pass at the same time.
+    The queries of a graph share the slots, but their overheads run concurrently.
 
     >>> apart = Staged(10, 1.0, queries=(frozenset({"a", "b"}), frozenset({"c"})))
     >>> apart.utilisation({"a": 0.5, "b": 0.5, "c": 1.0}, {"a": 4, "b": 4, "c": 4}, slots=4)
     {'a': 0.7, 'b': 0.7, 'c': 0.7}
 
-    A query to which no rows come runs no batch.
+    A query that receives no rows runs no batch.
 
     >>> apart.utilisation({"a": 0.0, "b": 0.0, "c": 1.0}, {"a": 4, "b": 4, "c": 4}, slots=4)
     {'a': 0.35, 'b': 0.35, 'c': 0.35}
@@ -47,9 +47,9 @@ class Staged(ExecutionModel):
     trigger_seconds: float = 10.0
     stage_overhead_seconds: float = 0.1
     pinned: Mapping[str, int] = field(default_factory=dict)
-    queries: tuple[frozenset[str], ...] = ()  # none: all operators are one query
-    node_slots: int = 0  # of every node; 0: tasks get slots wherever they are
-    alone: float = 1.0  # by how much a task outruns its slot when it has a node to itself
+    queries: tuple[frozenset[str], ...] = ()  # empty: all operators form one query
+    node_slots: int = 0  # per node; 0: it does not matter which node a slot is on
+    alone: float = 1.0  # speed-up of a task that has a node to itself
     name = "staged"
     takes_turns = True
 
@@ -74,9 +74,9 @@ class Staged(ExecutionModel):
         return {name: max(count, slots) for name, count in parallelism.items()}
 
     def slot_seconds(self, measures: OperatorMeasures, by_cpu: float) -> float:
-        """What its tasks took: a batch lasts as long as they run, and garbage collection is no task's CPU.
+        """The time its tasks took: a batch waits for them, and their CPU time leaves out garbage collection.
 
-        But tasks that outran their slots, alone on their nodes, will need more of them elsewhere.
+        But tasks that ran faster because they were alone on their nodes will need more slot time elsewhere.
         """
         if not measures.busy_seconds or not measures.processed:
             return by_cpu
@@ -84,10 +84,10 @@ class Staged(ExecutionModel):
         return max(held, by_cpu) if self.alone > 1 else held
 
     def measured_load(self, observation: Observation, sources: Iterable[str]) -> float:
-        """The load of which one batch per trigger is as large as this window's were.
+        """The load at which one batch per trigger is as large as this window's batches were.
 
-        A batch that took too long leaves a small one behind it, on whose rows the fixed cost of a batch
-        weighs more: taken for the cost at the present load, it would double the nodes.
+        A small batch may follow one that took too long, and there the fixed cost of a batch weighs more on
+        each row: used as the cost at the present load, it would double the nodes.
         """
         load, measured = super().measured_load(observation, sources), observation.application
         if len(self.queries) > 1 or not measured.batches or not measured.trigger_seconds:
@@ -96,14 +96,14 @@ class Staged(ExecutionModel):
         return rows / measured.batches / measured.trigger_seconds or load
 
     def _slots_needed(self, busy: Mapping[str, float], target: float) -> int:
-        """The fewest slots on which the stages take no more than the target's part of the interval."""
+        """The fewest slots on which the stages take no more than the target share of the interval."""
         room = target - self._overhead(busy)
         if room <= 0:  # the overheads alone fill the interval: more slots cannot help
             return 1
         fixed = self._fixed(busy)
         free = sum(work for name, work in busy.items() if name not in fixed)
-        least = self._held(fixed, busy, max(map(self._most_slots, fixed.values()), default=0))
-        room = max(room, least * (1 + _GAIN))
+        min_held = self._held(fixed, busy, max(map(self._max_useful_slots, fixed.values()), default=0))
+        room = max(room, min_held * (1 + _GAIN))
         count = max(1, ceil(sum(busy.values()) / room))
         while free / count + self._held(fixed, busy, count) > room + _SLACK:
             count += 1
@@ -113,18 +113,18 @@ class Staged(ExecutionModel):
         return {name: tasks for name, tasks in self.pinned.items() if name in busy}
 
     def _held(self, fixed: Mapping[str, int], busy: Mapping[str, float], count: int) -> float:
-        """The part of the interval that the pinned stages take on the nodes for so many slots."""
+        """The share of the interval that the pinned stages take on enough nodes for this many slots."""
         slots = ceil(count / self.node_slots) * self.node_slots if self.node_slots else count
         return sum(busy[name] / self._worth(tasks, slots) for name, tasks in fixed.items())
 
-    def _most_slots(self, tasks: int) -> int:
-        """The slots beyond which so many tasks gain nothing."""
+    def _max_useful_slots(self, tasks: int) -> int:
+        """The number of slots above which this many tasks gain nothing."""
         if not self.node_slots:
             return tasks
         return self.node_slots * ceil(tasks / max(1, int(self.node_slots / self.alone)))
 
     def _worth(self, tasks: int, slots: int) -> float:
-        """The slots' worth of CPU that so many tasks of a stage get, if they are spread evenly."""
+        """The CPU, in slots, that this many tasks of a stage get if they are spread evenly."""
         tasks, slots = max(1, tasks), max(1, slots)
         if not self.node_slots:
             return min(tasks, slots)
@@ -132,7 +132,7 @@ class Staged(ExecutionModel):
         return min(slots, tasks * min(self.alone, self.node_slots / together))
 
     def _overhead(self, busy: Mapping[str, float]) -> float:
-        """The part of the interval that the stages of the longest query take whatever their rows."""
+        """The share of the interval that the longest query's stages take, however many rows they have."""
         queries = [query & busy.keys() for query in self.queries or (busy.keys(),)]
         longest = max((len(query) for query in queries if any(busy[name] for name in query)), default=0)
         return longest * self.stage_overhead_seconds / self.trigger_seconds

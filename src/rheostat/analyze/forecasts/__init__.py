@@ -1,4 +1,4 @@
-"""Forecasts of the load: what a forecaster is (`forecaster.py`), and one file for each."""
+"""Forecasts of the load. `forecaster.py` has the protocol; each forecaster has its own file."""
 
 from collections.abc import Callable, Mapping
 
@@ -16,7 +16,7 @@ __all__ = ["FORECASTERS", "Forecast", "Forecaster", "History", "LeastSquares", "
 
 
 def find_forecaster(spec: str) -> Forecaster:
-    """A forecaster by its name, and after a colon what it is made from.
+    """Build a forecaster from its name and, after a colon, its parameters.
 
     >>> find_forecaster("line")
     LeastSquares(points=3)

@@ -20,7 +20,7 @@ class Line(Forecast):
 
 @dataclass(frozen=True, slots=True)
 class LeastSquares:
-    """Follows the line through the whole history, once that has enough points.
+    """Fits a line through the whole history, once that has enough points.
 
     >>> LeastSquares().forecast([(0, 10), (60, 20), (120, 30)]).at(180)
     40.0
@@ -30,7 +30,7 @@ class LeastSquares:
 
     @staticmethod
     def parse(text: str) -> "LeastSquares":
-        """From nothing, or from the least number of points."""
+        """Parse nothing, or the minimum number of points."""
         if text and not (text.isdecimal() and int(text) >= 2):
             raise UserError(f"the forecast line:{text} makes no sense; write line or line:POINTS, at least 2")
         return LeastSquares(int(text)) if text else LeastSquares()

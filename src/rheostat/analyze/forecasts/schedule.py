@@ -1,4 +1,4 @@
-"""A load that is expected to repeat, and where in it a moment of the run falls (P0, section 5.3)."""
+"""A load that is expected to repeat, aligned with the time of the run (P0, section 5.3)."""
 
 from dataclasses import dataclass
 
@@ -13,22 +13,22 @@ HOUR, DAY, WEEK = 3_600.0, 86_400.0, 7 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """One period of the expected load; what was measured so far does not change it.
+    """One period of the expected load; measurements do not change it.
 
-    A day and a week follow the local time: they begin at midnight and on Monday, or where the curve's own
-    timestamps begin. Any other period begins with the run.
+    A day and a week follow local time: they begin at midnight and on Monday, or at the curve's own first
+    timestamp. Any other period begins with the run.
     """
 
     curve: Curve
 
     @staticmethod
     def parse(text: str) -> "Schedule":
-        """From a load curve or a trace of one period."""
+        """Parse a load curve or a trace of one period."""
         return Schedule(parse_curve(text))
 
     @property
     def clock_period(self) -> float | None:
-        """A day or a week, where the curve lasts so long; a trace of hourly rows ends an hour earlier."""
+        """A day or a week, if the curve lasts that long; a trace of hourly rows ends an hour earlier."""
         lasts = self.curve.duration_seconds
         return next((period for period in (DAY, WEEK) if period - HOUR <= lasts <= period), None)
 

@@ -23,7 +23,7 @@ from rheostat.model.errors import RheostatError, UserError
 
 
 def main(path: str) -> int:
-    """Run the script until it ends; leave the reason in a file for the controller."""
+    """Run the script until it ends; write the reason to a file for the controller."""
     spec = Spec.read(Path(path))
     try:
         return _run(spec)
@@ -36,9 +36,9 @@ def main(path: str) -> int:
 
 
 def _run(spec: Spec) -> int:
-    """Run the script; leave the reason for its end before Spark ends, which may take too long to wait for."""
+    """Run the script; write the reason why it ended before Spark stops, which may take too long."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    tempfile.tempdir = str(spec.scratch)  # where an interrupted start leaves nothing behind
+    tempfile.tempdir = str(spec.scratch)  # removed afterwards, even if the start is interrupted
     try:
         session = Session(spec)
     except Exception as error:  # a wrong setting, a port in use, no Master
@@ -57,7 +57,7 @@ def _run(spec: Spec) -> int:
     finally:
         runner.closing = True
         server.close()
-        with contextlib.suppress(Exception):  # why the script ended is what matters
+        with contextlib.suppress(Exception):  # the reason why the script ended is already written
             session.spark.stop()
 
 
@@ -71,7 +71,7 @@ def _end_of_script(spec: Spec, runner: Runner) -> Exception | None:
 
 
 def _run_script(spec: Spec, runner: Runner) -> None:
-    """Run it as Python would; whatever fails before its query runs is the script's own mistake."""
+    """Run it as Python would; a failure before its query runs is a mistake in the script."""
     sys.argv = [spec.script, *spec.arguments]
     sys.path.insert(0, str(Path(spec.script).parent))
     try:
@@ -96,13 +96,13 @@ def _line(error: Exception, script: str) -> int | None:
 
 
 def _leave_reason(spec: Spec, error: Exception | None) -> int:
-    """Write down why it ended; None: it had finished."""
+    """Write the reason why it ended; None: it finished."""
     if error is not None and not isinstance(error, RheostatError):
         error = RheostatError(f"{type(error).__name__}: {plain(error)}")
     reason = {"ended": error is None, "refused": isinstance(error, UserError), "message": str(error or "")}
     with contextlib.suppress(OSError):  # a full disk
         note = Path(spec.folder) / FAILURE
-        new = note.with_suffix(".new")  # the controller may look at any moment
+        new = note.with_suffix(".new")  # the controller may read it at any time
         new.write_text(json.dumps(reason))
         new.replace(note)
     if error is None:

@@ -7,7 +7,7 @@
     counts.sink("publish", lambda df: df.writeStream.format("console").outputMode("update"))
     app.run()
 
-`rheostat run` keeps it as large as its load needs; `python app.py` runs the same thing at a fixed size.
+`rheostat run` scales it with its load; `python app.py` runs the same application at a fixed size.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ Write = Callable[[DataFrame], DataStreamWriter]
 
 @dataclass(frozen=True)
 class Step:
-    """A source or an operator as the user declared it."""
+    """A source or an operator, as declared by the user."""
 
     name: str
     inputs: Mapping[str, str | None] = field(
         default_factory=dict
-    )  # steps whose rows it takes, and which rows
-    load: Load | None = None  # a source's
-    transform: Transform | None = None  # an operator's
+    )  # upstream steps, and the condition on their rows
+    load: Load | None = None  # of a source
+    transform: Transform | None = None  # of an operator
     keys: tuple[str, ...] = ()
     stateful: bool = False
     min_parallelism: int = 1
     max_parallelism: int = DEFAULT_MAX_PARALLELISM
-    arrived: Callable[[], float] | None = None  # rows that a source was offered so far, if that is known
+    arrived: Callable[[], float] | None = None  # returns the rows that a source was offered so far, if known
 
 
 @dataclass
@@ -55,9 +55,9 @@ class Application:
 
     name: str
     trigger_seconds: float = 5.0
-    link_partitions: int | None = None  # of a topic between two queries; None: what the mode needs
+    link_partitions: int | None = None  # of a topic between two queries; None: the mode's default
     steps: dict[str, Step] = field(default_factory=dict)
-    sinks: dict[str, tuple[str, Write]] = field(default_factory=dict)  # step -> its sink's name and writer
+    sinks: dict[str, tuple[str, Write]] = field(default_factory=dict)  # step -> name and writer of its sink
 
     def source(
         self, name: str, load: Load, *, parallelism: int = 1, arrived: Callable[[], float] | None = None
@@ -68,13 +68,13 @@ class Application:
         )
 
     def run(self) -> None:
-        """Run until stopped: elastically under `rheostat run`, else at a fixed size."""
+        """Run until stopped: scaled under `rheostat run`, otherwise at a fixed size."""
         from rheostat.engines.spark.driver import runner  # noqa: PLC0415 - the runner imports this module
 
         runner.run(self)
 
     def check(self) -> None:
-        """Refuse a graph with loose ends."""
+        """Refuse a graph with unread rows, or without sources or sinks."""
         if not self.steps or not self.sinks:
             raise UserError(f"application {self.name!r} needs a source and a sink before it can run")
         read = {upstream for step in self.steps.values() for upstream in step.inputs}
@@ -100,10 +100,10 @@ class Application:
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows after a step, or after several; any number of operators can take them."""
+    """The rows of one step or of several; any number of operators can read them."""
 
     application: Application
-    after: Mapping[str, str | None]  # steps, and the condition that their rows must meet; None: all rows
+    after: Mapping[str, str | None]  # steps, and the condition on their rows; None: all rows
 
     def operator(
         self,
@@ -115,10 +115,10 @@ class Rows:
         min_parallelism: int | None = None,
         max_parallelism: int | None = None,
     ) -> Rows:
-        """Add an operator: a function from DataFrame to DataFrame, in a stage of its own.
+        """Add an operator: a function from DataFrame to DataFrame, in its own stage.
 
-        Rows with equal `keys` meet in the same instance. A stateful operator keeps the number of instances
-        that it began with unless bounds are given: changing it means stopping and rewriting its state.
+        Rows with equal `keys` go to the same instance. A stateful operator keeps its initial number of
+        instances unless bounds are given: changing it means stopping and rewriting its state.
         """
         low = min_parallelism or (max_parallelism or DEFAULT_STATE_PARTITIONS if stateful else 1)
         high = max_parallelism or (low if stateful else DEFAULT_MAX_PARALLELISM)
@@ -127,12 +127,12 @@ class Rows:
         )
 
     def where(self, condition: str) -> Rows:
-        """Only the rows that meet an SQL condition."""
+        """Select the rows that meet an SQL condition."""
         both = {name: f"({old}) and ({condition})" if old else condition for name, old in self.after.items()}
         return Rows(self.application, both)
 
     def merge(self, *others: Rows) -> Rows:
-        """These rows and others, for one operator that takes them all; their columns must be the same."""
+        """These rows and others, for one operator that reads them all; their columns must be the same."""
         after = dict(self.after)
         for other in others:
             if twice := set(after) & set(other.after):

@@ -1,7 +1,7 @@
-"""Ends a streaming query between two batches.
+"""Stops a streaming query between two batches.
 
-Spark's own `stop` interrupts the running batch. Some of its rows may have reached a sink already, and would
-come again after a restart. So a query is stopped in the pause between two batches. Where there is none,
+Spark's own `stop` interrupts the running batch. Some of its rows may already have reached a sink, and would
+reach it again after a restart. So a query is stopped in the pause between two batches. If there is no pause,
 because the query is behind or in Real-Time Mode, the running batch becomes its last.
 """
 
@@ -14,20 +14,20 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from rheostat.engines.spark.limits import LIMITS
 
-PAUSE_SECONDS = 0.5  # enough time to stop in
+PAUSE_SECONDS = 0.5  # a shorter pause is not enough to stop in
 MOMENT_SECONDS = 0.03
-SETTLE_SECONDS = 0.3  # until a trigger that had begun shows in the query's status
+SETTLE_SECONDS = 0.3  # until a trigger that has begun shows in the query's status
 
 
 def stop_between_batches(query: StreamingQuery, trigger_seconds: float) -> None:
-    """Stop a query; a batch that does not end in time is interrupted after all."""
+    """Stop a query; a batch that does not end in time is interrupted."""
     until = time.monotonic() + LIMITS.batch_seconds
     while query.isActive and time.monotonic() < until:
         paused = _is_in_a_pause(query, trigger_seconds)
         if paused or _has_tasks(query):
             _begin_no_other(query)
             if not paused or not _keeps_waiting(query):
-                with contextlib.suppress(StreamingQueryException):  # it fails by itself meanwhile
+                with contextlib.suppress(StreamingQueryException):  # it failed in the meantime
                     query.awaitTermination(max(1, int(until - time.monotonic())))
             break
         time.sleep(0.02)
@@ -35,17 +35,17 @@ def stop_between_batches(query: StreamingQuery, trigger_seconds: float) -> None:
 
 
 def _is_in_a_pause(query: StreamingQuery, every: float) -> bool:
-    """Whether it waits, and no batch is about to begin: batches begin at multiples of the interval."""
+    """Whether it is waiting and no batch is about to begin: batches begin at multiples of the interval."""
     if not _waits(query):
         return False
-    time.sleep(MOMENT_SECONDS)  # it also waits for a moment between two batches that follow at once
+    time.sleep(MOMENT_SECONDS)  # back-to-back batches also leave a moment of waiting
     return _waits(query) and (not every or every - time.time() % every > min(PAUSE_SECONDS, every / 4))
 
 
 def _keeps_waiting(query: StreamingQuery) -> bool:
-    """Whether no trigger had begun when we told the query to begin no other batch.
+    """Whether no trigger had begun when the query was told to begin no further batch.
 
-    A trigger that had may be planning its batch: it has logged its offsets and has no tasks yet.
+    A trigger that had begun may be planning its batch: it has logged its offsets but has no tasks yet.
     """
     until = time.monotonic() + SETTLE_SECONDS
     while time.monotonic() < until:
@@ -61,7 +61,7 @@ def _waits(query: StreamingQuery) -> bool:
 
 
 def _has_tasks(query: StreamingQuery) -> bool:
-    """Whether a batch is past its planning: before that, making it the last would interrupt it."""
+    """Whether a batch has been planned: making it the last one earlier would interrupt it."""
     jobs = _execution(query).sparkSession().sparkContext().statusTracker()
     numbers = jobs.getJobIdsForGroup(str(query.runId))
     jobs_of_query = (jobs.getJobInfo(number) for number in numbers)
@@ -69,7 +69,7 @@ def _has_tasks(query: StreamingQuery) -> bool:
 
 
 def _begin_no_other(query: StreamingQuery) -> None:
-    """Do what `stop` does first, without its interrupt: the running batch becomes the last."""
+    """Do the first step of `stop`, without its interrupt: the running batch becomes the last."""
     execution = _execution(query)
     state = execution.state()
     loader = execution.getClass().getClassLoader()

@@ -1,4 +1,4 @@
-"""Builds the queries of an application: each step of a DataFrame ends in an observe(), which marks it."""
+"""Builds the queries of an application: each step ends in an observe(), which marks it in the plan."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ from rheostat.model.errors import UserError
 
 
 class Builder:
-    """The parts of an application, as Spark knows them."""
+    """Builds the DataFrames and writers of an application's queries."""
 
     def __init__(self, app: Application, spark: SparkSession, topics: QueryTopics | None) -> None:
         self._app, self._spark, self._topics = app, spark, topics
@@ -23,7 +23,7 @@ class Builder:
         self._schemas: dict[str, StructType] = {}
 
     def rows(self, part: QueryChain) -> DataFrame:
-        """A part up to its sink or topic; each step ends in an observe(), which counts and marks it."""
+        """The rows of a part before its sink or topic; an observe() counts and marks each step."""
         first = self._app.steps[part.name]
         if part.reads:
             rows = _marked(self._read(part), received(part.name))
@@ -39,7 +39,7 @@ class Builder:
         return rows
 
     def writer(self, part: QueryChain) -> Any:
-        """A part's writer, which has not been started."""
+        """The writer of a part, not yet started."""
         rows: Any = self.rows(part)
         if not part.writes:
             return self._app.sinks[part.steps[-1]][1](rows)
@@ -59,7 +59,7 @@ class Builder:
             )
 
     def subscriptions(self) -> int:
-        """How many readers of partitions the graph has inside."""
+        """How many tasks read the topics inside the graph: one per partition and reading part."""
         topics = self._topics
         return 0 if topics is None else topics.partitions * sum(len(part.reads) for part in self.parts)
 
@@ -81,12 +81,12 @@ class Builder:
         return self._topics.topic(step, reader if self._readers(step)[reader] else None)
 
     def _readers(self, step: str) -> dict[str, str | None]:
-        """Who takes the rows of a step, and which."""
+        """The steps that read the rows of a step, and their conditions."""
         others = self._app.steps.values()
         return {other.name: other.inputs[step] for other in others if step in other.inputs}
 
     def _routes(self, step: str) -> dict[str, str]:
-        """The conditions of those who take a part of a step's rows."""
+        """The conditions of the readers that take only some of a step's rows."""
         return {name: when for name, when in self._readers(step).items() if when}
 
     def _schema(self, step: str) -> StructType:
@@ -102,6 +102,6 @@ def parts(app: Application) -> tuple[QueryChain, ...]:
 
 
 def _marked(rows: DataFrame, name: str, routes: Mapping[str, str] | None = None) -> DataFrame:
-    """Count the rows, and those that take each route."""
+    """Count the rows, and the rows on each route."""
     taken = [F.count_if(F.expr(when)).alias(f"to {reader}") for reader, when in (routes or {}).items()]
     return rows.observe(name, F.count(F.lit(1)).alias("rows"), *taken)

@@ -1,4 +1,4 @@
-"""A checkpoint's small logs: which batches were begun and which committed, wherever Hadoop can read them."""
+"""A checkpoint's logs: the batches that were begun and committed, on any file system that Hadoop can read."""
 
 import json
 from typing import Any
@@ -41,7 +41,7 @@ class Checkpoint:
         return int(conf["spark.sql.shuffle.partitions"]) if "spark.sql.shuffle.partitions" in conf else None
 
     def forget_unfinished_rewrite(self) -> bool:
-        """Roll back a rewrite of the state that was interrupted; it moves no rows, so nothing is lost."""
+        """Roll back an interrupted rewrite of the state; it moves no rows, so nothing is lost."""
         begun, committed = self.last_begun(), self.last_committed()
         if begun is None or committed is None or begun == committed:
             return False
@@ -51,21 +51,21 @@ class Checkpoint:
             self._files.delete(self._at("offsets", name), False)
         return True
 
-    def check_owner(self, about: dict[str, Any]) -> None:
-        """Refuse a checkpoint that another topology wrote; without our note Spark checks what it can."""
+    def check_owner(self, identity: dict[str, Any]) -> None:
+        """Refuse a checkpoint that another topology wrote; without our note, only Spark checks it."""
         if not self._files.exists(self._at(_NOTE)):
             return
         owner = json.loads(self._read(_NOTE))
-        if owner != about:
+        if owner != identity:
             raise UserError(
-                f"checkpoint {self.location} belongs to {_describe(owner)}, this is {_describe(about)}: "
+                f"checkpoint {self.location} belongs to {_describe(owner)}, this is {_describe(identity)}: "
                 "choose another --checkpoint, or remove it to start from the beginning"
             )
 
-    def claim(self, about: dict[str, Any]) -> None:
-        """Note in a new checkpoint whose it is, once a run begins."""
+    def claim(self, identity: dict[str, Any]) -> None:
+        """Write the owner into a new checkpoint, once a run begins."""
         if not self._files.exists(self._at(_NOTE)) and self.last_begun() is None:
-            self._write(_NOTE, json.dumps(about))
+            self._write(_NOTE, json.dumps(identity))
 
     def _batches(self, log: str) -> list[int]:
         folder = self._at(log)
@@ -95,6 +95,6 @@ class Checkpoint:
             stream.close()
 
 
-def _describe(about: dict[str, Any]) -> str:
-    state = ", ".join(about.get("stateful", [])) or "no stateful operator"
-    return f"{about.get('name')!r} ({about.get('mode')}; {state})"
+def _describe(identity: dict[str, Any]) -> str:
+    state = ", ".join(identity.get("stateful", [])) or "no stateful operator"
+    return f"{identity.get('name')!r} ({identity.get('mode')}; {state})"

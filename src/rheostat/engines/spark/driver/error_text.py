@@ -5,11 +5,11 @@ def plain(error: Exception) -> str:
     """A Spark error in one line, without its stack, its plan, its position in the SQL and its ids."""
     java = str(error).partition("\n: ")  # Py4J puts the call first
     text = (java[2] or java[0]).partition("\n\tat ")[0]
-    said = " ".join((_python_error(text) or text).split())
-    said = said.partition("terminated with exception: ")[2] or said
+    message = " ".join((_python_error(text) or text).split())
+    message = message.partition("terminated with exception: ")[2] or message
     for mark in (" SQLSTATE", " == SQL", " === Streaming Query"):
-        said = said.partition(mark)[0]
-    return said[:300]
+        message = message.partition(mark)[0]
+    return message[:300]
 
 
 def _python_error(text: str) -> str | None:

@@ -1,11 +1,11 @@
-"""Finds in a query's plan what its mode cannot run, before it starts."""
+"""Checks a query's plan for what its mode cannot run, before the query starts."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from rheostat.model.errors import UserError
 
-# Real-Time Mode's operators, by the names of Spark's logical plan.
+# The operators that Real-Time Mode supports, by their names in Spark's logical plan.
 _REALTIME = {
     "Aggregate", "AppendColumns", "CollectMetrics", "DataSourceV2Relation", "Deduplicate",
     "DeserializeToObject", "EventTimeWatermark", "Expand", "Filter", "Generate", "Join", "LocalRelation",
@@ -64,7 +64,7 @@ def _check_source(node: Any) -> None:
 
 
 def _runs_python(node: Any) -> bool:
-    """Whether a node is a Python operator, or one of its expressions a Python function."""
+    """Whether a node is a Python operator or calls a Python function."""
     if any(word in str(node.nodeName()) for word in ("Python", "Pandas", "Arrow")):
         return True
     roots = node.expressions()

@@ -13,7 +13,7 @@ from rheostat.engines.spark.spec import Spec
 from rheostat.model.errors import RheostatError, UserError
 
 SETTINGS = "spark.rheostat.kafka."  # such as spark.rheostat.kafka.security.protocol=SASL_SSL
-PARTITIONS = {"microbatch": 4, "realtime": 1}  # in Real-Time Mode each holds a slot
+PARTITIONS = {"microbatch": 4, "realtime": 1}  # in Real-Time Mode each partition holds a slot
 ANSWER_MS = 20_000
 _JSON = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
@@ -22,7 +22,7 @@ _JSON = {
 
 
 class QueryTopics:
-    """The topics of one application: one per operator whose rows leave its query."""
+    """The topics of an application: one for each operator whose rows leave its query."""
 
     def __init__(self, spark: SparkSession, spec: Spec, partitions: int | None) -> None:
         if not spec.kafka:
@@ -36,7 +36,7 @@ class QueryTopics:
         self.parameters = parameters(spec)
 
     def topic(self, operator: str, reader: str | None = None) -> str:
-        """Where the rows of an operator go: to all its readers, or, if these take different ones, to one."""
+        """The topic for an operator's rows: one for all readers, or one each if their rows differ."""
         return topic_name(self._prefix, operator, reader)
 
     def create(self, topics: Iterable[str]) -> None:
@@ -54,7 +54,7 @@ class QueryTopics:
         return rows.select(row.alias("row")).select("row.*")
 
     def write(self, rows: DataFrame, routes: Mapping[str, str | None], output_mode: str) -> Any:
-        """Send rows to topics, to each those that meet its condition."""
+        """Send to each topic the rows that meet its condition."""
         check_types(rows.schema)
         value = F.to_json(F.struct(*(rows[name] for name in rows.columns)), _JSON).alias("value")
         where = [
@@ -106,7 +106,7 @@ def check_types(kind: DataType) -> None:
 
 
 class KafkaAdmin:
-    """Kafka's admin client, from the connector's own jars: what Spark can reach, this can."""
+    """Kafka's admin client, from the connector's own jars, so that it reaches whatever Spark can."""
 
     def __init__(self, spark: SparkSession, parameters: Mapping[str, str]) -> None:
         context: Any = spark.sparkContext
@@ -130,16 +130,16 @@ class KafkaAdmin:
         self.close()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._client.close()
 
     def create(self, topics: Iterable[str], partitions: int) -> None:
         """Create topics; one that exists stays as it is."""
-        known = self._client.listTopics().names().get()
+        existing = self._client.listTopics().names().get()
         empty = self._jvm.java.util.Optional
         new = self._jvm.java.util.ArrayList()
         for name in topics:
-            if not known.contains(name):
+            if not existing.contains(name):
                 make = self._jvm.org.apache.kafka.clients.admin.NewTopic
                 new.add(make(name, empty.of(partitions), empty.empty()))
         try:
@@ -153,22 +153,24 @@ class KafkaAdmin:
         names = self._jvm.java.util.ArrayList()
         for name in topics:
             names.add(name)
-        found = self._jvm.java.util.HashMap()
+        partitions = self._jvm.java.util.HashMap()
         latest = self._jvm.org.apache.kafka.clients.admin.OffsetSpec.latest()
         described = self._client.describeTopics(names).allTopicNames().get()
         for name in described:
             for part in described[name].partitions():
-                found.put(self._jvm.org.apache.kafka.common.TopicPartition(name, part.partition()), latest)
-        return found
+                partitions.put(
+                    self._jvm.org.apache.kafka.common.TopicPartition(name, part.partition()), latest
+                )
+        return partitions
 
     def total(self, partitions: Any) -> float:
-        """Rows that were ever written to these partitions."""
+        """The number of rows ever written to these partitions."""
         ends = self._client.listOffsets(partitions).all().get()
         return float(sum(end.offset() for end in ends.values()))
 
 
 class TopicEnds:
-    """How many rows the topics of one query hold: the log's end, asked again and again."""
+    """The number of rows ever written to the topics of a query: the log's end, read on each call."""
 
     def __init__(self, spark: SparkSession, options: Mapping[str, str]) -> None:
         given = {
@@ -184,23 +186,23 @@ class TopicEnds:
             ) from None
 
     def __len__(self) -> int:
-        """How many partitions there are: as many tasks read them."""
+        """The number of partitions, which is also the number of tasks that read them."""
         return int(self._partitions.size())
 
     def total(self) -> float:
-        """Rows so far."""
+        """The number of rows so far."""
         return self._admin.total(self._partitions)
 
 
 def subscription(plan: Any) -> dict[str, str] | None:
-    """The options of a plan's Kafka source, if it has exactly one and that names its topics."""
+    """The options of a plan's Kafka source, if it is the only source and names its topics."""
     leaves = plan.collectLeaves()
-    found = []
+    sources = []
     for index in range(leaves.size()):
         leaf = leaves.apply(index)
         if leaf.isStreaming() and str(leaf.sourceName()) == "kafka":
             given = leaf.extraOptions().asCaseSensitiveMap()
-            found.append({str(key): str(given[key]) for key in given})
+            sources.append({str(key): str(given[key]) for key in given})
         elif leaf.isStreaming():
             return None
-    return found[0] if len(found) == 1 and "subscribe" in found[0] else None
+    return sources[0] if len(sources) == 1 and "subscribe" in sources[0] else None

@@ -1,4 +1,4 @@
-"""Changes the number of state partitions: stop between two batches, rewrite the state, start again."""
+"""Changes the number of state partitions: stop between two batches, rewrite the state, restart."""
 
 import time
 from collections.abc import Callable
@@ -23,7 +23,7 @@ before_step: Callable[[str], None] = _nothing  # called with each step's name; t
 
 
 def refusal(runner: Runner, operator: str) -> str | None:
-    """Why Spark cannot rewrite the state of this operator's query, if it cannot."""
+    """The reason why Spark cannot rewrite the state of this operator's query, or None."""
     if runner.app is None or runner.builder is None:
         return "only an application of the Topology API can be stopped and started again by Rheostat"
     if runner.spec.mode == "realtime":
@@ -37,7 +37,7 @@ def refusal(runner: Runner, operator: str) -> str | None:
 
 
 def rescale(runner: Runner, operator: str, count: int) -> Rescaled:
-    """Give the stateful operators of a query `count` instances; if that fails, it goes on as it was."""
+    """Give the stateful operators of a query `count` instances; if that fails, it continues as before."""
     if why := refusal(runner, operator):
         raise UserError(why)
     spark, supervisor = runner.session.spark, runner.query_of(operator)
@@ -70,7 +70,7 @@ def rescale(runner: Runner, operator: str, count: int) -> Rescaled:
 
 
 def _stop_at_boundary(supervisor: Supervisor) -> None:
-    """Stop, and finish a batch that the stop left half done: Spark rewrites no state with an open batch."""
+    """Stop, and finish a batch that the stop interrupted: Spark rewrites no state with an open batch."""
     checkpoint = supervisor.checkpoint
     if supervisor.query is None:
         raise RheostatError("there is no query to rescale")
@@ -85,12 +85,12 @@ def _stop_at_boundary(supervisor: Supervisor) -> None:
 
 
 def _wait_until_running(supervisor: Supervisor) -> None:
-    """Wait until the new run has begun its first batch."""
+    """Wait until the restarted query begins its first batch."""
     until = time.monotonic() + RESTART_SECONDS
     while time.monotonic() < until:
         query = supervisor.query
         if query is None or not query.isActive:
-            return  # it died; the supervisor starts it again
+            return  # it died; the supervisor restarts it
         if query.status["isTriggerActive"] and "Initializing" not in query.status["message"]:
             return
         if query.lastProgress is not None:

@@ -1,4 +1,4 @@
-"""Runs one application inside its driver process, and changes it as a controller asks."""
+"""Runs an application inside its driver process, and changes it at the controller's request."""
 
 import time
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ class Runner:
         self.script = Script(session, self.note)
         self.queries: dict[str, Supervisor] = {}
         self.builder: Builder | None = None
-        self.closing = False  # the session is going
+        self.closing = False  # the session is being stopped
         self.stopping = Event()
         self._begin = Event()
         self._parallelism: dict[str, int] = {}
@@ -49,7 +49,7 @@ class Runner:
     # -- what runs ---------------------------------------------------------------------------------------
 
     def run(self, app: Application) -> None:
-        """Check an application of the Topology API, and run it once the controller says so."""
+        """Check an application of the Topology API, and run it once the controller requests it."""
         modes.check_mode(self.spec.mode, self.spec.trigger_seconds, self.spec.settings)
         linked = any(part.reads for part in parts(app))
         between = QueryTopics(self.session.spark, self.spec, app.link_partitions) if linked else None
@@ -62,7 +62,7 @@ class Runner:
             if not part.reads and (options := self._subscription(part)) is not None:
                 self._ends[part.name] = query_topics.TopicEnds(self.session.spark, options)
         self._reserved = self.builder.subscriptions() if self.spec.mode == "realtime" else 0
-        self.app = app  # from here on the controller can see it
+        self.app = app  # visible to the controller from now on
         self._begin.wait()
         if self.stopping.is_set():
             return
@@ -78,7 +78,7 @@ class Runner:
             self._prepare(app, part)
             try:
                 supervisor.start()
-            except AnalysisException as error:  # Spark itself refuses the query
+            except AnalysisException as error:  # Spark refuses the query
                 raise UserError(plain(error)) from None
         if part.reads and (options := self._subscription(part)) is not None:
             # Its topics exist now.
@@ -89,7 +89,7 @@ class Runner:
             supervisor.count(arrived)
 
     def _supervise(self) -> None:
-        """Watch over every query, each in a thread of its own."""
+        """Supervise every query, each in its own thread."""
         if len(self.queries) == 1:
             next(iter(self.queries.values())).supervise()
             return
@@ -102,14 +102,14 @@ class Runner:
             thread.join()
 
     def begin(self, parallelism: Mapping[str, int]) -> None:
-        """Start the queries: the nodes that they need are there. A plain script's run already."""
+        """Start the queries, now that their nodes are ready. Those of a plain script already run."""
         self._parallelism = dict(parallelism)
         if self.app is None:
             self.set_parallelism(parallelism)
         self._begin.set()
 
     def wait(self) -> None:
-        """Wait for a script's queries, if it only starts them; a script without any is a mistake."""
+        """Wait for a script's queries, if it only starts them; refuse a script without any."""
         while not self.stopping.is_set() and self.app is None and not self.is_over():
             query = self.script.find_query()
             if query is None or not query.isActive:
@@ -119,18 +119,18 @@ class Runner:
             raise UserError("the script started no streaming query: it must call writeStream...start()")
 
     def has_run(self) -> bool:
-        """Whether there ever was a query; a short one may have ended before we looked."""
+        """Whether a query was ever started; a short query may already have ended."""
         if self.app is not None or (not self.is_over() and self.script.find_query() is not None):
             return True
         return any(isinstance(event, QueryStarted) for event in self.session.drain())
 
     def is_over(self) -> bool:
-        """Whether Spark itself is stopped, by us, by the script or by its Master."""
+        """Whether Spark was stopped, by us, by the script or by its Master."""
         context: Any = self.session.spark.sparkContext
         return self.closing or context._jsc is None or bool(context._jsc.sc().isStopped())
 
     def _trigger_seconds(self, app: Application) -> float:
-        """Between two batches, or between two checkpoints in Real-Time Mode."""
+        """The time between two batches, or between two checkpoints in Real-Time Mode."""
         if self.spec.trigger_seconds is not None:
             return self.spec.trigger_seconds
         return max(app.trigger_seconds, modes.least_trigger(self.spec.mode, self.spec.settings))
@@ -176,12 +176,12 @@ class Runner:
         return query_topics.subscription(frame._jdf.queryExecution().analyzed())
 
     def _owner(self, app: Application, part: QueryChain) -> dict[str, Any]:
-        """What a checkpoint is tied to."""
+        """The identity that is written into a checkpoint."""
         stateful = [name for name in part.steps if app.steps[name].stateful]
         return {"name": app.name, "mode": self.spec.mode, "source": part.name, "stateful": stateful}
 
     def _prepare(self, app: Application, part: QueryChain) -> None:
-        """Set every operator's parallelism before the first batch; the state's is what the checkpoint has."""
+        """Set every operator's parallelism before the first batch; for state, as in the checkpoint."""
         supervisor = self.queries[part.name]
         checkpoint = supervisor.checkpoint
         if checkpoint.forget_unfinished_rewrite():
@@ -195,14 +195,14 @@ class Runner:
                 self.session.set_keys(before, step.keys)
                 self.session.set_tasks(before, count)
 
-    # -- what a controller asks --------------------------------------------------------------------------
+    # -- requests of the controller ----------------------------------------------------------------------
 
     def note(self, kind: str, text: str) -> None:
-        """Keep an event for the controller."""
+        """Record an event for the controller."""
         self._notes.append(Note(kind, storable(text), int(time.time() * 1000)))
 
     def describe(self) -> Description:
-        """What runs: enough for a controller to build its topology from."""
+        """What runs, in enough detail for the controller to build its topology."""
         app = self.app
         return Description(
             steps=None if app is None else self._steps(app),
@@ -218,7 +218,9 @@ class Runner:
 
     def report(self) -> Report:
         """Everything that happened since the last report."""
-        events = self.session.drain()  # before the queries are listed: none of them is unknown then
+        events = (
+            self.session.drain()
+        )  # before the queries are listed, so that the list has the query of every event
         queries = (
             self._script_queries()
             if self.app is None
@@ -243,7 +245,7 @@ class Runner:
         )
 
     def _state_partitions(self) -> dict[str, int]:
-        """The partitions of each operator's state in the checkpoints, where there is any yet."""
+        """The number of state partitions of each operator, if its checkpoint has any yet."""
         partitions: dict[str, int] = {}
         for part in self.builder.parts if self.builder and self.app else ():
             checkpoint = self.queries[part.name].checkpoint
@@ -271,7 +273,7 @@ class Runner:
         raise RheostatError(f"no query has an operator {operator!r}")
 
     def stop(self) -> None:
-        """End the application at batch boundaries."""
+        """Stop the application at batch boundaries."""
         self.stopping.set()
         self._begin.set()
         ending = [Thread(target=query.stop) for query in self.queries.values()]
@@ -284,7 +286,7 @@ class Runner:
 
 
 def run(app: Application) -> None:
-    """Run an application: elastically when a controller started this process, else at a fixed size."""
+    """Run an application: scaled if a controller started this process, otherwise at a fixed size."""
     if current is not None:
         current.run(app)
         return
@@ -297,7 +299,7 @@ def run(app: Application) -> None:
 
 
 def _step(step: Step, query: str, ends: query_topics.TopicEnds | None) -> StepFacts:
-    """A step for a controller; a source that reads Kafka has as many tasks as its topics have partitions."""
+    """A step, for the controller; a Kafka source has as many tasks as its topics have partitions."""
     return StepFacts(
         name=step.name,
         inputs=tuple(step.inputs),

@@ -1,4 +1,4 @@
-"""Answers a controller, from inside the driver process, on a Unix socket that only its owner can open."""
+"""Answers the controller from inside the driver process, on a Unix socket that only its owner can open."""
 
 import os
 import socketserver
@@ -112,12 +112,12 @@ class _Handler(socketserver.StreamRequestHandler):
         for line in self.rfile:
             sent = answer(server.runner, line)
             if server.runner.is_over():
-                return  # a failure would only be that of the session's end
+                return  # a failure would only be due to the end of the session
             self.wfile.write(sent)
 
 
 def answer(runner: Runner, line: bytes) -> bytes:
-    """Carry out the request in a line; what fails is an answer too, as the application goes on."""
+    """Execute the request in a line; a failure is an answer too, as the application continues."""
     try:
         request = wire.read_request(line)
         return wire.write_answer(HANDLERS[type(request)](runner, request))

@@ -1,4 +1,4 @@
-"""A Spark session with our Java parts: rules that set parallelism and spread state, a tap that listens."""
+"""A Spark session with our Java parts: rules for parallelism and state, a tap that records events."""
 
 import json
 import os
@@ -17,14 +17,14 @@ from rheostat.model.secrets import properties, write_private
 
 
 class Session:
-    """What can be done to a running Spark application from inside its driver process."""
+    """Controls a running Spark application from inside its driver process."""
 
     def __init__(self, spec: Spec) -> None:
         settings = {"spark.app.name": spec.name, "spark.master": spec.master, **spec.spark_settings()}
         if spec.warms_up:
             settings |= warm_executors.executor_settings(settings, print)
         self._warms_up = "spark.plugins" in settings and warm_executors.PLUGIN in settings["spark.plugins"]
-        self.spark = _started(settings, Path(spec.socket).with_name("settings"))
+        self.spark = _start_session(settings, Path(spec.socket).with_name("settings"))
         context: Any = self.spark.sparkContext
         context.setLogLevel("WARN")
         self._context, self._jvm, self._gateway = context, context._jvm, context._gateway
@@ -43,9 +43,9 @@ class Session:
         self._moves = spread_state(self.spark) if spec.spreads_state else None
 
     def _seed_tap(self, missing: Set[str]) -> None:
-        """Add executors to the tap that registered before it listened, as far as Spark's store has them.
+        """Add to the tap the executors that registered before it listened, if Spark's store has them.
 
-        The store is filled by a queue of its own, so an executor may be missing there for a while, too.
+        The store is updated by its own queue, so an executor may be missing there for a while, too.
         """
         stored = self._scala.statusStore().executorList(True)
         for executor in (stored.apply(index) for index in range(stored.size())):
@@ -60,56 +60,56 @@ class Session:
 
     @property
     def application_id(self) -> str:
-        """Spark's name for this application."""
+        """Spark's id of this application."""
         return str(self._context.applicationId)
 
     def set_tasks(self, after: str, tasks: int) -> None:
-        """From the next batch on, what follows this observe() runs as this many tasks."""
+        """Run what follows this observe() with this many tasks, from the next batch on."""
         self._tasks.put(after, tasks)
 
     def set_keys(self, after: str, keys: Sequence[str]) -> None:
-        """Send rows with equal keys to the same task of what follows this observe()."""
+        """Send rows with equal keys to the same task after this observe()."""
         names = self._gateway.new_array(self._jvm.java.lang.String, len(keys))
         for index, key in enumerate(keys):
             names[index] = key
         self._keys.put(after, names)
 
     def set_shuffle(self, query: str, rank: int, tasks: int) -> None:
-        """From the next batch on, the script's own shuffle of this rank has this many tasks."""
+        """Give the script's own shuffle of this rank this many tasks, from the next batch on."""
         self._shuffles.put(f"{query}/{rank}", tasks)
 
     def listen(self, on: bool) -> None:
-        """Switch the tap off or on again, to see what it costs."""
+        """Switch the tap on or off, to measure its cost."""
         (self._scala.addSparkListener if on else self._scala.removeSparkListener)(self._tap)
 
     def drain(self) -> tuple[Event, ...]:
-        """Everything the tap heard since the last call."""
+        """All events that the tap recorded since the last call."""
         return parse_events(self._tap.drain())
 
     def moves(self) -> Iterator[str]:
-        """Where state went since the last call, in words."""
+        """Messages about state that moved since the last call."""
         while self._moves is not None and (text := self._moves.poll()):
             yield str(text)
 
     def rehearsals(self) -> Iterator[str]:
-        """Which executors ended since the last call because their rehearsal failed, in words."""
+        """Messages about executors that ended since the last call because their rehearsal failed."""
         return warm_executors.notes(self._jvm) if self._warms_up else iter(())
 
     def executors(self) -> tuple[Executor, ...]:
-        """The executors that are registered now; `ready` tells whether they have finished warming up."""
-        heard = self._heard_of()
+        """The registered executors; `ready` says whether they have finished warming up."""
+        tapped = self._tapped_executors()
         registered = str(self._scala.schedulerBackend().getExecutorIds().mkString(","))
-        if missing := {*filter(None, registered.split(","))} - heard.keys():
+        if missing := {*filter(None, registered.split(","))} - tapped.keys():
             self._seed_tap(missing)
-            heard = self._heard_of()
-        ready = warm_executors.warmed(self._jvm) if self._warms_up else heard.keys()
-        return tuple(Executor(**about, ready=name in ready) for name, about in heard.items())
+            tapped = self._tapped_executors()
+        ready = warm_executors.warmed(self._jvm) if self._warms_up else tapped.keys()
+        return tuple(Executor(**facts, ready=name in ready) for name, facts in tapped.items())
 
-    def _heard_of(self) -> dict[str, dict[str, Any]]:
-        return {about["id"]: about for about in json.loads(self._tap.executors())}
+    def _tapped_executors(self) -> dict[str, dict[str, Any]]:
+        return {facts["id"]: facts for facts in json.loads(self._tap.executors())}
 
     def request(self, total: int) -> bool:
-        """Ask the cluster manager to keep this many executors; a lower number ends none."""
+        """Ask the cluster manager to keep this many executors; a lower number stops none."""
         none: Mapping[str, int] = {}
         return bool(self._scala.requestTotalExecutors(total, 0, self._jvm.PythonUtils.toScalaMap(none)))
 
@@ -123,19 +123,19 @@ class Session:
             backend.decommissionExecutor(executor, info, False, False)
 
     def kill(self, executors: Sequence[str]) -> None:
-        """End executors at once; a micro-batch runs their tasks again elsewhere."""
+        """Stop executors immediately; a micro-batch runs their tasks again elsewhere."""
         self._scala.killExecutors(self._jvm.PythonUtils.toSeq(list(executors)))
 
 
 def spread_state(spark: SparkSession) -> Any:
-    """Let state follow the executors of all queries that start from now on; returns a queue of what moved."""
+    """Let the state of all queries started from now on follow the executors; return a queue of messages."""
     spread, session = janino.load(spark, "StateSpread"), cast(Any, spark)
-    session._jsparkSession.extensions().injectColumnar(spread)  # every query's own session has it from there
+    session._jsparkSession.extensions().injectColumnar(spread)  # every query's own session inherits it
     return _field(spread, "moves")
 
 
-def _started(settings: Mapping[str, str], file: Path) -> SparkSession:
-    """A new session; its settings go by a private file, as PySpark would put them on a command line."""
+def _start_session(settings: Mapping[str, str], file: Path) -> SparkSession:
+    """A new session; its settings go through a private file, as PySpark would put them on a command line."""
     write_private(file, properties(settings))
     given = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
     os.environ["PYSPARK_SUBMIT_ARGS"] = (

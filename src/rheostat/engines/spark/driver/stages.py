@@ -1,4 +1,4 @@
-"""Which stages a query's batches consist of, read off Spark's physical plan, and whose they are."""
+"""The stages of a query's batches, read from Spark's physical plan, and the operators they belong to."""
 
 import json
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any
 
 from rheostat.engines.spark.protocol import QueryStage
 
-# What a stage is called when its operator has no name: the first of these that it contains.
+# The name of a stage whose operator has none: that of the first of these nodes that it contains.
 _NAMES = {
     "SymmetricHashJoin": "join",
     "StateStoreSave": "aggregate",
@@ -34,12 +34,12 @@ class Stage:
     parents: tuple[int, ...]
     nodes: tuple[str, ...]
     stateful: bool
-    shuffle: int | None  # the rank of the script's own shuffle that begins it, if one does
-    tasks: int | None  # as planned; None: up to its source, 0: its source had no rows in that batch
+    shuffle: int | None  # the rank of the script's own shuffle at its beginning, if any
+    tasks: int | None  # as planned; None: determined by its source, 0: its source had no rows in that batch
 
     @property
     def described(self) -> QueryStage:
-        """The part that a controller needs."""
+        """The part that the controller needs."""
         return QueryStage(self.operator, self.parents, self.stateful, self.shuffle, self.tasks)
 
 
@@ -51,7 +51,7 @@ def read(plan: Any) -> list[Stage]:
 
 
 def _cut(top: Any, owner_above: str | None, stages: list[Stage], ranks: list[int]) -> int:
-    """Add the stage that ends in `top` after those below it, and return its index."""
+    """Append the stage that ends in `top`, after those below it, and return its index."""
     nodes: list[str] = []
     owners: list[str] = []
     shuffles: list[Any] = []
@@ -76,7 +76,7 @@ def _cut(top: Any, owner_above: str | None, stages: list[Stage], ranks: list[int
 
 
 def _within_stage(node: Any, shuffles: list[Any]) -> Iterator[Any]:
-    """Walk down to the shuffles that begin the stage; what is broadcast is not one of our stages."""
+    """Walk down to the shuffles at the beginning of the stage; broadcasts are not among our stages."""
     if _name(node) == "BroadcastExchange":
         return
     if _name(node) == "Exchange":
@@ -93,13 +93,13 @@ def _name(node: Any) -> str:
 
 
 def _partitions(scan: Any) -> int:
-    """How many partitions a source has; a batch plans no tasks for those of Kafka's that are empty."""
+    """The number of a source's partitions; a batch plans no tasks for empty Kafka partitions."""
     planned = int(scan.inputPartitions().size())
     return max(planned, _topic_partitions(str(scan.end().json()))) if planned else 0
 
 
 def _topic_partitions(offset: str) -> int:
-    """How many partitions an offset of Kafka's names; 0 for another source's.
+    """The number of partitions in a Kafka offset; 0 for other sources.
 
     >>> _topic_partitions('{"lines": {"0": 7, "1": 0}}'), _topic_partitions('{"logOffset": 3}')
     (2, 0)

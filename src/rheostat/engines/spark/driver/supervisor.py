@@ -26,20 +26,20 @@ ARRIVALS_SECONDS = 0.25
 PARTITIONS = "spark.sql.shuffle.partitions"
 
 
-class Around(Protocol):
-    """The process around a query."""
+class DriverContext(Protocol):
+    """The parts of the driver process that a supervisor needs."""
 
     session: Session
 
     @property
     def stopping(self) -> Event:
-        """Set when everything is to end."""
+        """Set when the application is being stopped."""
 
     def is_over(self) -> bool:
         """Whether Spark itself is stopped."""
 
     def note(self, kind: str, text: str) -> None:
-        """Keep an event for the controller."""
+        """Record an event for the controller."""
 
 
 class Supervisor:
@@ -47,7 +47,7 @@ class Supervisor:
 
     def __init__(
         self,
-        around: Around,
+        context: DriverContext,
         name: str,
         title: str,
         checkpoint: str,
@@ -55,19 +55,19 @@ class Supervisor:
         write: Callable[[], Any],
         state_partitions: int | None,
     ) -> None:
-        self._around, self.name, self._trigger, self._write = around, name, trigger, write
-        self._title = title  # what Spark calls it
-        self.checkpoint = Checkpoint(around.session.spark, checkpoint)
-        self.state_partitions = state_partitions  # None: it keeps no state
+        self._context, self.name, self._trigger, self._write = context, name, trigger, write
+        self._title = title  # its name in Spark
+        self.checkpoint = Checkpoint(context.session.spark, checkpoint)
+        self.state_partitions = state_partitions  # None: it is stateless
         self.query: StreamingQuery | None = None
         self.lock = RLock()  # held while the query is being replaced
-        self.alone = True  # else a query that fails to start must not end the others
+        self.alone = True  # if not, a query that fails to start must not end the others
         self.arrived: deque[tuple[int, float]] = deque(maxlen=10_000)
         self._stages: tuple[str, list[stages.Stage]] | None = None
 
     def start(self, once: bool = False) -> None:
         """Start the query from its checkpoint; `once` for a single batch."""
-        spark = self._around.session.spark
+        spark = self._context.session.spark
         if self.state_partitions:
             spark.conf.set(PARTITIONS, str(self.state_partitions))
         writer = self._write().queryName(self._title).option("checkpointLocation", self.checkpoint.location)
@@ -75,7 +75,7 @@ class Supervisor:
         self.query = writer.trigger(**trigger).start()
 
     def supervise(self) -> None:
-        """Wait for the query's end; one that died is restarted, after a longer wait each time."""
+        """Wait until the query ends; if it died, restart it, after a longer wait each time."""
         backoff, attempts, worked = FIRST_BACKOFF_SECONDS, 0, False
         while True:
             query, began = self.query, time.monotonic()
@@ -84,77 +84,77 @@ class Supervisor:
             with self.lock:
                 if self.query is not query:
                     continue  # it was replaced
-                if self._around.stopping.is_set() or why is None:
+                if self._context.stopping.is_set() or why is None:
                     return
             attempts += 1
-            if self._around.is_over():
+            if self._context.is_over():
                 raise RheostatError(f"Spark stopped: {why}")
             if self.alone and attempts >= START_ATTEMPTS and not worked:
                 raise RheostatError(f"the query failed to start: {why}")
             if time.monotonic() - began > HEALTHY_SECONDS:
                 backoff = FIRST_BACKOFF_SECONDS
-            backoff = self._start_again(why, backoff)
+            backoff = self._restart(why, backoff)
 
-    def _start_again(self, why: str | None, backoff: float) -> float:
-        """Restart a query that died, after a while; returns how long to wait the next time."""
+    def _restart(self, why: str | None, backoff: float) -> float:
+        """Restart a query that died, after the back-off; return the next back-off."""
         who = "" if self.alone else f"{self.name} "
         while why is not None:
-            self._around.note("query", f"{who}died: {why}; restarting in {backoff:g} s")
-            self._around.stopping.wait(backoff)
+            self._context.note("query", f"{who}died: {why}; restarting in {backoff:g} s")
+            self._context.stopping.wait(backoff)
             backoff = min(LONGEST_BACKOFF_SECONDS, 2 * backoff)
             with self.lock:
-                if self._around.stopping.is_set():
+                if self._context.stopping.is_set():
                     return backoff
                 why = self._try_to_start()
         return backoff
 
     def _try_to_start(self) -> str | None:
-        """Start it; if that fails, return why, as it may work later."""
+        """Start the query; if that fails, return the reason, as it may succeed later."""
         try:
             self.start()
         except Exception as error:
-            if self._around.is_over():
+            if self._context.is_over():
                 raise
             return plain(error)
         return None
 
     def count(self, arrived: Callable[[], float]) -> None:
-        """Sample what the source has been offered so far, where its own offsets do not tell."""
+        """Sample the rows that the source was offered so far, if its own offsets do not show them."""
         Thread(target=self._count, args=(arrived,), name=f"arrivals-{self.name}", daemon=True).start()
 
     def _count(self, arrived: Callable[[], float]) -> None:
         backoff = 0.0
-        while not self._around.stopping.wait(max(ARRIVALS_SECONDS, backoff)):
+        while not self._context.stopping.wait(max(ARRIVALS_SECONDS, backoff)):
             try:
                 rows = float(arrived())
                 if not 0 <= rows <= MOST_BYTES:
                     raise ValueError(f"{rows:g} rows")
                 self.arrived.append((int(time.time() * 1000), rows))
                 backoff = 0.0
-            except Exception as error:  # a broker that is away: it may come back
-                if self._around.is_over():
+            except Exception as error:  # the broker may be down only for a while
+                if self._context.is_over():
                     return
                 if not backoff:
-                    self._around.note("source", f"the offsets of {self.name} are unknown: {plain(error)}")
+                    self._context.note("source", f"the offsets of {self.name} are unknown: {plain(error)}")
                 backoff = min(LONGEST_BACKOFF_SECONDS, max(FIRST_BACKOFF_SECONDS, 2 * backoff))
 
     def stop(self) -> None:
-        """End the query between two batches."""
+        """Stop the query between two batches."""
         with self.lock:
             if self.query is not None:
                 stop_between_batches(self.query, _seconds(self._trigger))
 
     def describe(self) -> QueryStatus:
-        """The query as it runs now."""
+        """The status of the query."""
         return describe(self.name, self.query, self.stages(), tuple(self.arrived))
 
     def report(self) -> QueryStatus:
-        """The same, with what arrived since the last report."""
+        """The status of the query, with the arrivals since the last report."""
         arrived = tuple(self.arrived.popleft() for _ in range(len(self.arrived)))
         return describe(self.name, self.query, self.stages(), arrived)
 
     def stages(self) -> list[stages.Stage]:
-        """The query's stages, read again only for a new run: a rebalance does not change them."""
+        """The query's stages, read only once per run: a rebalance does not change them."""
         self._stages = read_stages(self.query, self._stages)
         return self._stages[1] if self._stages else []
 
@@ -162,7 +162,7 @@ class Supervisor:
 def describe(
     name: str, query: StreamingQuery | None, of_query: list[stages.Stage], arrived: tuple[Arrival, ...] = ()
 ) -> QueryStatus:
-    """A query for a controller."""
+    """The status of a query, for the controller."""
     return QueryStatus(
         name,
         id=None if query is None else str(query.id),
@@ -192,7 +192,7 @@ def _seconds(trigger: dict[str, str]) -> float:
 
 
 def _wait(query: StreamingQuery | None) -> str | None:
-    """Wait for a query's end; returns the reason in one line if it died."""
+    """Wait until a query ends; return the reason in one line if it died."""
     if query is None:
         return None
     try:

@@ -1,7 +1,7 @@
-"""Executors that are warm before their first task (docs/decisions/0007): they rehearse the last batch.
+"""Warm executors: they rehearse the last batch before their first task (docs/decisions/0007).
 
 The work is done by a Spark plugin, `Rehearsal.java`. It is compiled once per user by Janino, which ships with
-Spark, so that no JDK and no build step is needed.
+Spark, so no JDK and no build step are needed.
 """
 
 import hashlib
@@ -21,8 +21,8 @@ from rheostat.services.maven import cache_folder
 
 PLUGIN = "rheostat.Rehearsal"
 BUDGET = "spark.rheostat.rehearsal.seconds"
-LIMIT = "spark.rheostat.rehearsal.limitSeconds"  # after which no stage is begun even in the first round
-SECONDS = 4.0  # rounds begin until then; the first one alone takes about 3 s on two free cores
+LIMIT = "spark.rheostat.rehearsal.limitSeconds"  # after this, no stage is begun even in the first round
+SECONDS = 4.0  # no round begins later; the first alone takes about 3 s on two free cores
 _COMPILER = "org.codehaus.commons.compiler.samples.CompilerDemo"
 _BUILD_SECONDS = 120.0
 
@@ -33,7 +33,7 @@ def executor_settings(
 ) -> dict[str, str]:
     """Spark settings for warm executors, to be set before the session starts; `given` holds the user's own.
 
-    None when the plugin cannot be built: executors then start cold, as they would without us.
+    It is empty if the plugin cannot be built: executors then start cold, as with plain Spark.
     """
     try:
         jar = _jar()
@@ -49,15 +49,15 @@ def executor_settings(
 
 
 def warmed(jvm: Any) -> frozenset[str]:
-    """The executors that may be given their node's quota now, by id; `jvm` is the driver's, through py4j.
+    """The ids of the executors that finished their rehearsal; `jvm` is the driver's, through py4j.
 
-    Spark counts an executor as registered before its plugins are through.
+    Spark counts an executor as registered before its plugins have finished.
     """
     return frozenset(filter(None, str(jvm.rheostat.Rehearsal.ready()).split(",")))
 
 
 def notes(jvm: Any) -> Iterator[str]:
-    """What went wrong since the last call, in words: an executor whose rehearsal did is gone."""
+    """Messages about rehearsals that failed since the last call; their executors have ended."""
     while text := jvm.rheostat.Rehearsal.note():
         yield str(text)
 
@@ -67,7 +67,7 @@ def _joined(stated: str | None, ours: str) -> str:
 
 
 def _jar() -> Path:
-    """The compiled plugin: built on the first call, then kept, by what it was made from."""
+    """The compiled plugin: built on the first call, then cached by the hash of its sources."""
     source = files(__package__).joinpath("java", "Rehearsal.java").read_bytes()
     jars = spark_home() / "jars"
     made_from = source + "\n".join(sorted(jar.name for jar in jars.glob("spark-*.jar"))).encode()
@@ -75,7 +75,9 @@ def _jar() -> Path:
     if not jar.exists():
         jar.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=jar.parent) as folder:
-            _build(source, jars, Path(folder)).replace(jar)  # at once, or not: others may build it, too
+            _build(source, jars, Path(folder)).replace(
+                jar
+            )  # atomic, because other processes may build it too
     return jar
 
 
@@ -88,7 +90,7 @@ def _build(source: bytes, jars: Path, folder: Path) -> Path:
     command = [java, "-cp", str(jars / "*"), _COMPILER, "-d", str(classes), "-classpath", path, str(text)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_BUILD_SECONDS, check=False)
     built = sorted(classes.rglob("*.class"))
-    if done.returncode or not built:  # Janino ends with 0 when it refuses a source
+    if done.returncode or not built:  # Janino exits with 0 even if it rejects a source
         raise RheostatError((done.stderr or done.stdout).strip()[:300] or "Janino wrote no class")
     with zipfile.ZipFile(jar, "w") as archive:
         for file in built:

@@ -11,17 +11,17 @@ import org.apache.spark.sql.catalyst.plans.logical.RepartitionByExpression;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 
 /**
- * Gives every operator a stage of its own, with the number of tasks that it shall have now.
+ * Gives every operator its own stage, with the number of tasks that it should have now.
  *
- * Spark plans each batch anew, so what `tasks` holds counts from the next batch on. An operator begins above
- * the observe() of the one before it: there the rule puts a shuffle. It does so after Spark's own rules, which
- * therefore cannot push a filter below it, into somebody else's stage. Optimizer rules run until nothing
- * changes any more, so the shuffles of the last round are taken out first.
+ * Spark plans each batch anew, so the numbers in `tasks` apply from the next batch on. An operator begins above
+ * the observe() of the operator before it, and there the rule inserts a shuffle. It runs after Spark's own rules,
+ * so these cannot push a filter below the shuffle, into another operator's stage. Optimizer rules run until
+ * nothing changes, so the shuffles of the previous round are removed first.
  */
 public class LiveParallelism extends org.apache.spark.sql.catalyst.rules.Rule {
   public final ConcurrentHashMap tasks = new ConcurrentHashMap();  // observe's name -> tasks of what follows it
-  public final ConcurrentHashMap keys = new ConcurrentHashMap();  // observe's name -> columns that stay together
-  public final ConcurrentHashMap shuffles = new ConcurrentHashMap();  // query/a script's own shuffle, from below -> tasks
+  public final ConcurrentHashMap keys = new ConcurrentHashMap();  // observe's name -> columns that partition its rows
+  public final ConcurrentHashMap shuffles = new ConcurrentHashMap();  // query/rank of a script's own shuffle -> tasks
 
   public TreeNode apply(TreeNode plan) {
     LogicalPlan bare = (LogicalPlan) ((LogicalPlan) plan).transformUp(new Change(this, false));
@@ -42,21 +42,21 @@ public class LiveParallelism extends org.apache.spark.sql.catalyst.rules.Rule {
   private scala.collection.immutable.Seq columns(CollectMetrics below) {
     String[] wanted = (String[]) keys.get(below.name());
     if (wanted == null || wanted.length == 0) return null;
-    List found = new ArrayList();
+    List columns = new ArrayList();
     for (int i = 0; i < wanted.length; i++) {
       scala.collection.Iterator output = below.output().iterator();
       while (output.hasNext()) {
         Attribute column = (Attribute) output.next();
-        if (column.name().equalsIgnoreCase(wanted[i])) found.add(column);
+        if (column.name().equalsIgnoreCase(wanted[i])) columns.add(column);
       }
     }
-    // Partitioned by the keys alone it would do for a stateful operator on the same keys, and share its stage.
-    found.add(org.apache.spark.sql.catalyst.expressions.Literal$.MODULE$.apply(Integer.valueOf(0)));
-    return scala.jdk.javaapi.CollectionConverters.asScala(found).toSeq();
+    // Partitioned by the keys alone, the rows would also suit a stateful operator on the same keys, in one stage.
+    columns.add(org.apache.spark.sql.catalyst.expressions.Literal$.MODULE$.apply(Integer.valueOf(0)));
+    return scala.jdk.javaapi.CollectionConverters.asScala(columns).toSeq();
   }
 
   Object resize(LogicalPlan shuffle) {
-    if (shuffles.isEmpty() || !shuffle.isStreaming()) return shuffle;  // what foreachBatch does is the script's own
+    if (shuffles.isEmpty() || !shuffle.isStreaming()) return shuffle;  // leave the plans inside foreachBatch as they are
     String query = org.apache.spark.SparkContext.getOrCreate().getLocalProperty("sql.streaming.queryId");
     Object count = shuffles.get(query + "/" + rank(shuffle));
     if (count == null) return shuffle;

@@ -52,11 +52,11 @@ import scala.reflect.ClassTag;
 import scala.reflect.ClassTag$;
 
 /**
- * A new executor rehearses the last batch before it takes tasks: its JVM has loaded, compiled and run the query's own
- * code when the first batch comes that waits for it. See docs/decisions/0007-warm-executors.md.
+ * A new executor rehearses the last batch before it takes tasks, so that its JVM has loaded, compiled and run the
+ * query's code when its first batch begins. See docs/decisions/0007-warm-executors.md.
  *
- * Nothing leaves a rehearsal: map outputs are not reported, a result stage runs without its sink, state goes to an
- * empty scratch folder. Compiled by Janino: no generics, no lambdas.
+ * A rehearsal has no outside effect: map outputs are not reported, a result stage runs without its sink, and state
+ * goes to an empty scratch folder. Compiled by Janino: no generics, no lambdas.
  */
 public class Rehearsal implements SparkPlugin {
   static final Logger LOG = LoggerFactory.getLogger("rheostat.Rehearsal");
@@ -67,10 +67,10 @@ public class Rehearsal implements SparkPlugin {
   private static final Map READY = new ConcurrentHashMap();
   private static final ConcurrentLinkedQueue NOTES = new ConcurrentLinkedQueue();
 
-  /** The executors that are through with it, by id, for the side that waits for them. */
+  /** The ids of the executors that finished their rehearsal. */
   public static String ready() { return String.join(",", READY.keySet()); }
 
-  /** What somebody should know who wonders where an executor went, one by one; null: no more. */
+  /** The next message about an executor that ended because its rehearsal failed; null: no more. */
   public static String note() { return (String) NOTES.poll(); }
 
   public DriverPlugin driverPlugin() { return new Prompter(); }
@@ -93,7 +93,7 @@ public class Rehearsal implements SparkPlugin {
     private SparkContext context;
     private volatile boolean broken;
     private final Map batches = Collections.synchronizedMap(new Few());
-    private final Map lent = Collections.synchronizedMap(new Few()); // else Spark cleans up what a rehearsal reads
+    private final Map lent = Collections.synchronizedMap(new Few()); // otherwise Spark cleans up what a rehearsal reads
 
     public Map init(SparkContext sc, PluginContext plugin) {
       READY.clear();
@@ -108,7 +108,7 @@ public class Rehearsal implements SparkPlugin {
       if (done instanceof IncrementalExecution) batches.put(((IncrementalExecution) done).runId(), done);
     }
 
-    /** Answers "ID" with nothing (it is through), "ID broken WHY" with nothing, "ID FOLDER" with tasks. */
+    /** Answers "ID" (it has finished) and "ID broken WHY" with nothing, "ID FOLDER" with tasks. */
     public Object receive(Object message) {
       String[] words = ((String) message).split(" ", 2);
       if (words.length == 1 || words[1].startsWith(BROKEN)) {
@@ -139,19 +139,19 @@ public class Rehearsal implements SparkPlugin {
     }
   }
 
-  /** The last few of its kind. */
+  /** A map that keeps only its newest entries. */
   public static class Few extends LinkedHashMap {
     protected boolean removeEldestEntry(Map.Entry eldest) { return size() > 8; }
   }
 
-  /** One query's last batch as tasks, a few of each stage, those first that run first. */
+  /** The last batch of a query as tasks, a few per stage, in the order in which the stages run. */
   public static class Recording {
     private final SparkContext context;
     private final QueryExecution batch;
     private final String scratch;
     private final Properties properties = new Properties();
     private final List tasks = new ArrayList();
-    private final List copies = new ArrayList(); // else Spark cleans up what they broadcast
+    private final List copies = new ArrayList(); // otherwise Spark cleans up what they broadcast
     private RDD rdd;
 
     public Recording(SparkContext context, QueryExecution batch, String scratch) {
@@ -181,7 +181,7 @@ public class Rehearsal implements SparkPlugin {
       return tasks;
     }
 
-    /** Whether a node of this class is in the plan, in its last stage only or anywhere. */
+    /** Whether the plan, or only its last stage, has a node of this class. */
     static boolean finds(SparkPlan plan, Class kind, boolean lastStage) {
       if (kind.isInstance(plan)) return true;
       if (lastStage && plan instanceof ShuffleExchangeExec) return false;
@@ -223,7 +223,7 @@ public class Rehearsal implements SparkPlugin {
       }
     }
 
-    /** An RDD forgets its parents on the way to an executor unless they were asked for, as the scheduler does. */
+    /** Computes the parents of an RDD, as the scheduler does; otherwise they are lost on the way to an executor. */
     private static void settle(RDD rdd) {
       rdd.partitions();
       Iterator parents = rdd.dependencies().iterator();
@@ -233,7 +233,7 @@ public class Rehearsal implements SparkPlugin {
     private void add(Task task, int shuffle) { tasks.add(new Object[] {task, properties, shuffle}); }
   }
 
-  /** Gives the stateful operators of a plan's last stage an empty state in another folder; it reads what ran before. */
+  /** Gives the stateful operators of a plan's last stage an empty state in another folder; shuffles stay as they are. */
   public static class Elsewhere extends scala.runtime.AbstractFunction1 {
     private final String folder;
     private final UUID run = UUID.randomUUID();
@@ -241,7 +241,7 @@ public class Rehearsal implements SparkPlugin {
     public Elsewhere(String folder) { this.folder = folder; }
 
     public Object apply(Object plan) {
-      if (plan instanceof ShuffleExchangeExec) return plan; // a copy would be a shuffle that nobody has written
+      if (plan instanceof ShuffleExchangeExec) return plan; // a copy would be a new shuffle without data
       SparkPlan operator = (SparkPlan) ((SparkPlan) plan).mapChildren(this);
       if (!(operator instanceof StatefulOperator)) return operator;
       Object[] fields = new Object[operator.productArity()];
@@ -258,7 +258,7 @@ public class Rehearsal implements SparkPlugin {
     }
   }
 
-  /** What a result stage does in place of its sink. */
+  /** Replaces the sink of a result stage: counts the rows. */
   public static class Drain extends scala.runtime.AbstractFunction2 implements java.io.Serializable {
     public Object apply(Object context, Object rows) {
       long count = 0;
@@ -270,7 +270,7 @@ public class Rehearsal implements SparkPlugin {
     }
   }
 
-  /** In an executor: plays what the driver recorded, before the executor offers its slots. */
+  /** In an executor: runs the tasks that the driver recorded, before the executor offers its slots. */
   public static class Player implements ExecutorPlugin {
     public void init(PluginContext plugin, Map settings) {
       long began = System.currentTimeMillis();
@@ -294,7 +294,7 @@ public class Rehearsal implements SparkPlugin {
       }
     }
 
-    /** A class that failed to load stays broken in this JVM: better a cold executor in a new one. */
+    /** Ends this executor: a class that failed to load stays broken in its JVM, so a cold one in a new JVM is better. */
     private void giveUp(PluginContext plugin, String trouble) {
       LOG.error("the rehearsal went wrong: this executor ends, the next ones do without: " + trouble);
       try {
@@ -310,7 +310,7 @@ public class Rehearsal implements SparkPlugin {
       List parts = parts(script);
       if (parts.isEmpty()) return "";
       SparkEnv env = SparkEnv.get();
-      // Spark makes its shuffle manager after the plugins and insists that there is none yet.
+      // Spark creates its shuffle manager after the plugins, and requires that there is none yet.
       java.lang.reflect.Field manager = SparkEnv.class.getDeclaredField("_blockingShuffleManager");
       manager.setAccessible(true);
       ShuffleManager own = ShuffleManager$.MODULE$.create(env.conf(), false);
@@ -321,7 +321,7 @@ public class Rehearsal implements SparkPlugin {
         while (lanes[0].goesOn() | lanes[1].goesOn()) Thread.sleep(50L);
         String trouble = lanes[0].trouble().isEmpty() ? lanes[1].trouble() : lanes[0].trouble();
         for (int i = 0; i < parts.size(); i++) own.unregisterShuffle((Integer) ((Object[]) parts.get(i))[2]);
-        StateStore$.MODULE$.stop(); // it knows only the scratch folder so far
+        StateStore$.MODULE$.stop(); // so far it has only state in the scratch folder
         return trouble;
       } finally {
         manager.set(env, null);
@@ -334,7 +334,7 @@ public class Rehearsal implements SparkPlugin {
         ByteBuffer.wrap(script), Thread.currentThread().getContextClassLoader(), any());
   }
 
-  /** One slot: runs a task of each stage in turn, over and over until the time is up. */
+  /** One slot: runs a task of each stage in turn, repeatedly, until the time is up. */
   public static class Lane extends Thread {
     private static final long TASK_MILLIS = 5000L;
     private static final long HANGS_MILLIS = 30000L;
@@ -356,7 +356,7 @@ public class Rehearsal implements SparkPlugin {
       setDaemon(true);
     }
 
-    /** Whether to wait on; a task of a large batch is asked to stop, for its first rows are enough. */
+    /** Whether to keep waiting; a task of a large batch is asked to stop, as its first rows are enough. */
     public boolean goesOn() {
       long age = System.currentTimeMillis() - since;
       Task task = running;

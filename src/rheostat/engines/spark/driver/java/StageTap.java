@@ -8,17 +8,17 @@ import org.apache.spark.scheduler.*;
 import org.apache.spark.sql.streaming.StreamingQueryListener;
 
 /**
- * Writes down what Spark tells its listeners, one JSON text per event, until it is drained.
+ * Records what Spark reports to its listeners, one JSON text per event, until it is drained.
  *
- * Streaming events pass through the same bus, so one listener hears stages, executors and queries of every
- * session, in order. What is not drained is dropped, oldest first: a lost controller costs no memory.
+ * Streaming events pass through the same bus, so one listener gets stages, executors and queries of every
+ * session, in order. If events are not drained, the oldest are dropped: a lost controller costs no memory.
  */
 public class StageTap extends SparkListener {
-  private static final int MOST = 20000;
+  private static final int MAX_LINES = 20000;
   private final ConcurrentLinkedDeque lines = new ConcurrentLinkedDeque();
   private final AtomicInteger size = new AtomicInteger();
   private final ConcurrentHashMap open = new ConcurrentHashMap();  // stage id -> Running
-  private final ConcurrentHashMap executors = new ConcurrentHashMap();  // id -> JSON, of those that are registered
+  private final ConcurrentHashMap executors = new ConcurrentHashMap();  // id -> JSON, of registered executors
 
   public static class Running {
     String query = "";
@@ -39,15 +39,15 @@ public class StageTap extends SparkListener {
 
   private void add(String line) {
     lines.add(line);
-    if (size.incrementAndGet() > MOST && lines.poll() != null) size.decrementAndGet();
+    if (size.incrementAndGet() > MAX_LINES && lines.poll() != null) size.decrementAndGet();
   }
 
   public void onStageSubmitted(SparkListenerStageSubmitted event) {
-    java.util.Properties about = event.properties();
-    if (about == null || about.getProperty("sql.streaming.queryId") == null) return;
+    java.util.Properties properties = event.properties();
+    if (properties == null || properties.getProperty("sql.streaming.queryId") == null) return;
     Running stage = new Running();
-    stage.query = about.getProperty("sql.streaming.queryId");
-    stage.batch = about.getProperty("streaming.sql.batchId", "-1");
+    stage.query = properties.getProperty("sql.streaming.queryId");
+    stage.batch = properties.getProperty("streaming.sql.batchId", "-1");
     open.put(Integer.valueOf(event.stageInfo().stageId()), stage);
   }
 
@@ -65,35 +65,35 @@ public class StageTap extends SparkListener {
 
   public void onStageCompleted(SparkListenerStageCompleted event) {
     StageInfo stage = event.stageInfo();
-    Running about = (Running) open.remove(Integer.valueOf(stage.stageId()));
-    if (about == null) return;
+    Running running = (Running) open.remove(Integer.valueOf(stage.stageId()));
+    if (running == null) return;
     TaskMetrics used = stage.taskMetrics();
     StringBuilder line = new StringBuilder("{\"event\":\"stage\",\"id\":").append(stage.stageId());
     line.append(",\"parents\":[").append(stage.parentIds().mkString(",")).append("]");
-    line.append(",\"query\":").append(text(about.query)).append(",\"batch\":").append(about.batch);
+    line.append(",\"query\":").append(text(running.query)).append(",\"batch\":").append(running.batch);
     line.append(",\"tasks\":").append(stage.numTasks()).append(",\"failed\":").append(stage.failureReason().isDefined());
     line.append(",\"submitted\":").append(time(stage.submissionTime())).append(",\"completed\":").append(time(stage.completionTime()));
     line.append(",\"cpu_ns\":").append(used.executorCpuTime()).append(",\"run_ms\":").append(used.executorRunTime());
     line.append(",\"wait_ms\":").append(used.shuffleReadMetrics().fetchWaitTime());
     line.append(",\"gc_ms\":").append(used.jvmGCTime()).append(",\"python_ms\":").append(python(stage));
     line.append(",\"each\":[");
-    synchronized (about.tasks) { line.append(about.tasks); }
+    synchronized (running.tasks) { line.append(running.tasks); }
     add(line.append("]}").toString());
   }
 
-  /** Python workers are other processes: their time is not in the task's CPU time, but in a metric of its own. */
+  /** Python workers are other processes: their time is not in the task's CPU time but in a separate metric. */
   private static long python(StageInfo stage) {
     long sum = 0;
     scala.collection.Iterator all = stage.accumulables().values().iterator();
     while (all.hasNext()) {
-      AccumulableInfo one = (AccumulableInfo) all.next();
-      if (one.name().isDefined() && "time to execute Python code".equals(one.name().get()) && one.value().isDefined())
-        sum += Math.max(0L, ((Number) one.value().get()).longValue());
+      AccumulableInfo metric = (AccumulableInfo) all.next();
+      if (metric.name().isDefined() && "time to execute Python code".equals(metric.name().get()) && metric.value().isDefined())
+        sum += Math.max(0L, ((Number) metric.value().get()).longValue());
     }
     return sum;
   }
 
-  /** The executors that are registered now; `page` is where the Worker shows an executor's log, and so names the Worker. */
+  /** The registered executors; `page` is the address at which the Worker shows the log, so it identifies the Worker. */
   public String executors() {
     StringBuilder out = new StringBuilder("[");
     java.util.Iterator all = executors.values().iterator();
@@ -101,7 +101,7 @@ public class StageTap extends SparkListener {
     return out.append(']').toString();
   }
 
-  /** An executor that registered before this listener was there. */
+  /** Add an executor that registered before this listener did. */
   public void seed(String id, String host, int slots, String page) {
     executors.putIfAbsent(id, "{" + executor(id, host, slots, page) + "}");
   }
@@ -112,10 +112,10 @@ public class StageTap extends SparkListener {
 
   public void onExecutorAdded(SparkListenerExecutorAdded event) {
     scala.Option page = event.executorInfo().logUrlMap().get("stdout");
-    String about = executor(event.executorId(), event.executorInfo().executorHost(), event.executorInfo().totalCores(),
+    String fields = executor(event.executorId(), event.executorInfo().executorHost(), event.executorInfo().totalCores(),
         page.isDefined() ? (String) page.get() : null);
-    executors.put(event.executorId(), "{" + about + "}");
-    add("{\"event\":\"executor added\"," + about + ",\"at\":" + event.time() + "}");
+    executors.put(event.executorId(), "{" + fields + "}");
+    add("{\"event\":\"executor added\"," + fields + ",\"at\":" + event.time() + "}");
   }
 
   public void onExecutorRemoved(SparkListenerExecutorRemoved event) {

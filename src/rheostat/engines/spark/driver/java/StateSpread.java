@@ -21,20 +21,20 @@ import org.apache.spark.sql.execution.streaming.state.StateStoreProviderId;
 import org.apache.spark.status.api.v1.ExecutorSummary;
 
 /**
- * Spreads the state of a query evenly over the executors, whenever there are others than before.
+ * Spreads the state of a query evenly over the executors whenever these change.
  *
- * Spark runs a stateful task where its state was last, so new executors get none of it. Where that is, Spark
- * asks a coordinator, and a task that opens its state elsewhere tells the coordinator so. We tell it beforehand:
- * the next batch goes there, and loads the state from the checkpoint. Only what is too much on one executor moves.
+ * Spark runs a stateful task where its state was last, so new executors get none. Spark asks a coordinator where
+ * that is, and a task that opens its state elsewhere reports this to the coordinator. We report it in advance: then
+ * the next batch runs there and loads the state from the checkpoint. Only the excess on an executor moves.
  *
  * A rule over physical plans runs between two batches of its query, when no task has the state open.
  */
 public class StateSpread extends scala.runtime.AbstractFunction1 {
-  private static final int TRIES = 4;  // in the first batch of a run no place is known; a task may have gone elsewhere
-  public final ConcurrentLinkedQueue moves = new ConcurrentLinkedQueue();  // what was moved, in words
+  private static final int TRIES = 4;  // in the first batch of a run no location is known; later a task may run elsewhere
+  public final ConcurrentLinkedQueue moves = new ConcurrentLinkedQueue();  // messages about moved partitions
   private final SparkContext context = SparkContext.getOrCreate();
   private final Method ready = ready();
-  private final ConcurrentHashMap seen = new ConcurrentHashMap();  // a query's state folder -> Seen
+  private final ConcurrentHashMap queries = new ConcurrentHashMap();  // a query's state folder -> QueryState
 
   public Object apply(Object session) {
     return new Rules(this);
@@ -60,65 +60,65 @@ public class StateSpread extends scala.runtime.AbstractFunction1 {
     }
 
     public org.apache.spark.sql.catalyst.trees.TreeNode apply(org.apache.spark.sql.catalyst.trees.TreeNode plan) {
-      List found = new ArrayList();
-      collect((SparkPlan) plan, found);
-      if (!found.isEmpty()) spread.look(found);
+      List operators = new ArrayList();
+      collect((SparkPlan) plan, operators);
+      if (!operators.isEmpty()) spread.look(operators);
       return plan;
     }
 
-    private static void collect(SparkPlan plan, List found) {
-      if (plan instanceof StateStoreWriter && ((StateStoreWriter) plan).stateInfo().isDefined()) found.add(plan);
+    private static void collect(SparkPlan plan, List operators) {
+      if (plan instanceof StateStoreWriter && ((StateStoreWriter) plan).stateInfo().isDefined()) operators.add(plan);
       scala.collection.Iterator below = plan.children().iterator();
-      while (below.hasNext()) collect((SparkPlan) below.next(), found);
+      while (below.hasNext()) collect((SparkPlan) below.next(), operators);
     }
   }
 
-  /** An executor, and the Worker that it runs on, by the page on which that shows its log. */
+  /** An executor and its Worker, which is identified by the page that shows the executor's log. */
   public static class Place {
     final String id;
     final String host;
     final String node;
 
-    Place(ExecutorSummary about) {
-      String address = about.hostPort();
-      int colon = address.lastIndexOf(':');  // a new one has no port yet
-      scala.Option page = about.executorLogs().get("stdout");
-      id = about.id();
+    Place(ExecutorSummary summary) {
+      String address = summary.hostPort();
+      int colon = address.lastIndexOf(':');  // a new executor has no port yet
+      scala.Option page = summary.executorLogs().get("stdout");
+      id = summary.id();
       host = colon < 0 ? address : address.substring(0, colon);
       node = page.isEmpty() ? host : java.net.URI.create((String) page.get()).getAuthority();
     }
   }
 
-  /** How a query was found last, and how much of its state each executor has. */
-  public static class Seen {
-    final String as;
+  /** A query's run and executors when last checked, and how many partitions of its state each executor has. */
+  public static class QueryState {
+    final String version;
     int tries = 0;
     volatile Map held = new HashMap();
 
-    Seen(String as) {
-      this.as = as;
+    QueryState(String version) {
+      this.version = version;
     }
   }
 
   private void look(List operators) {
-    StatefulOperatorStateInfo any = about((StateStoreWriter) operators.get(0));
+    StatefulOperatorStateInfo first = info((StateStoreWriter) operators.get(0));
     try {
       Map places = usable();
-      String as = any.queryRunId() + " " + places.keySet();
-      Seen now = (Seen) seen.get(any.checkpointLocation());
-      if (now == null || !now.as.equals(as)) now = new Seen(as);
+      String version = first.queryRunId() + " " + places.keySet();
+      QueryState now = (QueryState) queries.get(first.checkpointLocation());
+      if (now == null || !now.version.equals(version)) now = new QueryState(version);
       if (places.isEmpty() || now.tries >= TRIES) return;
-      seen.put(any.checkpointLocation(), now);
+      queries.put(first.checkpointLocation(), now);
       now.tries++;
       if (spread(operators, places, now)) now.tries = TRIES;
-    } catch (Exception error) {  // with its state where it was, the batch is only slower
+    } catch (Exception error) {  // without the move, the batch is only slower
       if (error instanceof InterruptedException) Thread.currentThread().interrupt();  // the query is being stopped
       moves.add("stays where it is: " + error);
     }
   }
 
-  /** Move what is too much on a node or an executor; true: nothing was. */
-  private boolean spread(List operators, Map places, Seen now) {
+  /** Move the excess from nodes and executors; return true if there was none. */
+  private boolean spread(List operators, Map places, QueryState now) {
     StateStoreCoordinatorRef coordinator =
         org.apache.spark.sql.execution.streaming.state.StateStoreCoordinatorRef$.MODULE$.forExecutor(context.env());
     Map executorsOf = new HashMap();  // node -> its executors
@@ -128,13 +128,13 @@ public class StateSpread extends scala.runtime.AbstractFunction1 {
     TreeSet to = new TreeSet();
     int all = 0;
     int moved = 0;
-    boolean known = true;
+    boolean located = true;
     for (int i = 0; i < operators.size(); i++) {
       StateStoreWriter operator = (StateStoreWriter) operators.get(i);
-      int partitions = about(operator).numPartitions();
+      int partitions = info(operator).numPartitions();
       int share = partitions / executorsOf.size();
-      int more = partitions % executorsOf.size();  // so many nodes may keep one more
-      int most = share + (more > 0 ? 1 : 0);
+      int more = partitions % executorsOf.size();  // this many nodes may keep one partition more
+      int maxShare = share + (more > 0 ? 1 : 0);
       Map own = new HashMap();  // executor -> partitions, and node -> partitions
       List homeless = new ArrayList();
       boolean placed = false;
@@ -142,18 +142,18 @@ public class StateSpread extends scala.runtime.AbstractFunction1 {
         String home = home(coordinator, operator, part);
         placed = placed || home != null;
         Place place = home == null ? null : (Place) places.get(home);
-        int there = place == null ? most : count(own, place.node);
-        boolean fits = there < share || (there == share && more > 0);
-        if (place != null && fits && count(own, "executor " + home) * count(executorsOf, place.node) < most) {
-          if (there == share) more--;
+        int onNode = place == null ? maxShare : count(own, place.node);
+        boolean fits = onNode < share || (onNode == share && more > 0);
+        if (place != null && fits && count(own, "executor " + home) * count(executorsOf, place.node) < maxShare) {
+          if (onNode == share) more--;
           settle(place, own, held);
         } else {
           homeless.add(Integer.valueOf(part));
         }
       }
       all += partitions;
-      known = known && placed;
-      for (int j = 0; placed && j < homeless.size(); j++) {  // in its first batch Spark spreads it
+      located = located && placed;
+      for (int j = 0; placed && j < homeless.size(); j++) {  // in the first batch Spark spreads the state
         Place place = emptiest(places, own, held, others);
         place(coordinator, operator, ((Integer) homeless.get(j)).intValue(), place);
         settle(place, own, held);
@@ -163,7 +163,7 @@ public class StateSpread extends scala.runtime.AbstractFunction1 {
     }
     now.held = held;
     if (moved > 0) moves.add(moved + " of " + all + " partitions moved to executor" + (to.size() > 1 ? "s " : " ") + join(to));
-    return known && moved == 0;
+    return located && moved == 0;
   }
 
   private static void settle(Place place, Map own, Map held) {
@@ -175,44 +175,44 @@ public class StateSpread extends scala.runtime.AbstractFunction1 {
   private static Place emptiest(Map places, Map own, Map held, Map others) {
     Place best = null;
     for (java.util.Iterator all = places.values().iterator(); all.hasNext();) {
-      Place one = (Place) all.next();
-      int difference = best == null ? -1 : count(own, one.node) - count(own, best.node);
-      if (difference == 0) difference = count(own, "executor " + one.id) - count(own, "executor " + best.id);
-      if (difference == 0) difference = count(held, one.id) + count(others, one.id) - count(held, best.id) - count(others, best.id);
-      if (difference < 0) best = one;
+      Place place = (Place) all.next();
+      int difference = best == null ? -1 : count(own, place.node) - count(own, best.node);
+      if (difference == 0) difference = count(own, "executor " + place.id) - count(own, "executor " + best.id);
+      if (difference == 0) difference = count(held, place.id) + count(others, place.id) - count(held, best.id) - count(others, best.id);
+      if (difference < 0) best = place;
     }
     return best;
   }
 
-  /** What the executors hold of other queries. */
-  private Map others(Seen now) {
+  /** How many partitions of other queries each executor holds. */
+  private Map others(QueryState now) {
     Map counts = new HashMap();
-    for (java.util.Iterator all = seen.values().iterator(); all.hasNext();) {
-      Seen one = (Seen) all.next();
-      if (one == now) continue;
-      for (java.util.Iterator ids = one.held.keySet().iterator(); ids.hasNext();) {
+    for (java.util.Iterator all = queries.values().iterator(); all.hasNext();) {
+      QueryState query = (QueryState) all.next();
+      if (query == now) continue;
+      for (java.util.Iterator ids = query.held.keySet().iterator(); ids.hasNext();) {
         String id = (String) ids.next();
-        counts.put(id, Integer.valueOf(count(counts, id) + count(one.held, id)));
+        counts.put(id, Integer.valueOf(count(counts, id) + count(query.held, id)));
       }
     }
     return counts;
   }
 
-  /** Executors that take tasks: registered, through with their rehearsal, and not on their way out. */
+  /** Executors that take tasks: registered, rehearsed, and not being decommissioned. */
   private Map usable() {
-    Map found = new TreeMap();
-    if (!(context.schedulerBackend() instanceof org.apache.spark.ExecutorAllocationClient)) return found;
-    if (!(context.taskScheduler() instanceof TaskSchedulerImpl)) return found;
+    Map executors = new TreeMap();
+    if (!(context.schedulerBackend() instanceof org.apache.spark.ExecutorAllocationClient)) return executors;
+    if (!(context.taskScheduler() instanceof TaskSchedulerImpl)) return executors;
     org.apache.spark.ExecutorAllocationClient backend = (org.apache.spark.ExecutorAllocationClient) context.schedulerBackend();
     TaskSchedulerImpl scheduler = (TaskSchedulerImpl) context.taskScheduler();
     List warm = warm();
     scala.collection.Iterator all = context.statusStore().executorList(true).iterator();
     while (all.hasNext()) {
-      ExecutorSummary one = (ExecutorSummary) all.next();
-      boolean up = scheduler.isExecutorAlive(one.id()) && backend.isExecutorActive(one.id());
-      if (up && (warm == null || warm.contains(one.id()))) found.put(one.id(), new Place(one));
+      ExecutorSummary executor = (ExecutorSummary) all.next();
+      boolean up = scheduler.isExecutorAlive(executor.id()) && backend.isExecutorActive(executor.id());
+      if (up && (warm == null || warm.contains(executor.id()))) executors.put(executor.id(), new Place(executor));
     }
-    return found;
+    return executors;
   }
 
   private List warm() {
@@ -223,7 +223,7 @@ public class StateSpread extends scala.runtime.AbstractFunction1 {
     }
   }
 
-  /** The plugin's word on who rehearsed; null where executors do not rehearse. */
+  /** The plugin's method that lists rehearsed executors; null if executors do not rehearse. */
   private static Method ready() {
     try {
       ClassLoader loader = Thread.currentThread().getContextClassLoader();
@@ -247,18 +247,18 @@ public class StateSpread extends scala.runtime.AbstractFunction1 {
   }
 
   private static StateStoreProviderId store(StateStoreWriter operator, int part, Object name) {
-    StatefulOperatorStateInfo about = about(operator);
-    StateStoreId id = new StateStoreId(about.checkpointLocation(), about.operatorId(), part, (String) name);
-    return new StateStoreProviderId(id, about.queryRunId());
+    StatefulOperatorStateInfo info = info(operator);
+    StateStoreId id = new StateStoreId(info.checkpointLocation(), info.operatorId(), part, (String) name);
+    return new StateStoreProviderId(id, info.queryRunId());
   }
 
-  private static StatefulOperatorStateInfo about(StateStoreWriter operator) {
+  private static StatefulOperatorStateInfo info(StateStoreWriter operator) {
     return (StatefulOperatorStateInfo) operator.stateInfo().get();
   }
 
   private static int count(Map counts, String key) {
-    Integer found = (Integer) counts.get(key);
-    return found == null ? 0 : found.intValue();
+    Integer count = (Integer) counts.get(key);
+    return count == null ? 0 : count.intValue();
   }
 
   private static void add(Map counts, String key) {
