@@ -26,6 +26,9 @@ class FakeTime:
     def monotonic(self) -> float:
         return self.at
 
+    def time(self) -> float:
+        return self.at + 1.0  # between two triggers of two seconds
+
     def sleep(self, seconds: float) -> None:
         self.at += seconds
 

@@ -16,7 +16,7 @@ from rheostat.engines.spark.limits import LIMITS
 
 PAUSE_SECONDS = 0.5  # a shorter pause is not enough to stop in
 MOMENT_SECONDS = 0.03
-SETTLE_SECONDS = 0.3  # until a trigger that has begun shows in the query's status
+STARVED_SECONDS = 3.0  # a busy machine keeps no thread from running for longer
 
 
 def stop_between_batches(query: StreamingQuery, trigger_seconds: float) -> None:
@@ -26,12 +26,26 @@ def stop_between_batches(query: StreamingQuery, trigger_seconds: float) -> None:
         paused = _is_in_a_pause(query, trigger_seconds)
         if paused or _has_tasks(query):
             _begin_no_other(query)
-            if not paused or not _keeps_waiting(query):
-                with contextlib.suppress(StreamingQueryException):  # it failed in the meantime
-                    query.awaitTermination(max(1, int(until - time.monotonic())))
+            if not paused or _has_begun(query, trigger_seconds):
+                _ends_within(query, until - time.monotonic())
             break
         time.sleep(0.02)
     query.stop()
+
+
+def _has_begun(query: StreamingQuery, every: float) -> bool:
+    """Whether a trigger had begun when the query was told to begin no further batch.
+
+    Its thread may have been kept from running since, so that its status does not show it. If it really waits,
+    it ends by itself at its next trigger, or still waits after a while, where an interrupt does no harm.
+    """
+    return not _ends_within(query, min(STARVED_SECONDS, every + 1.0)) and not _waits(query)
+
+
+def _ends_within(query: StreamingQuery, seconds: float) -> bool:
+    with contextlib.suppress(StreamingQueryException):  # it failed in the meantime
+        return bool(query.awaitTermination(max(1, int(seconds))))
+    return True
 
 
 def _is_in_a_pause(query: StreamingQuery, every: float) -> bool:
@@ -40,19 +54,6 @@ def _is_in_a_pause(query: StreamingQuery, every: float) -> bool:
         return False
     time.sleep(MOMENT_SECONDS)  # back-to-back batches also leave a moment of waiting
     return _waits(query) and (not every or every - time.time() % every > min(PAUSE_SECONDS, every / 4))
-
-
-def _keeps_waiting(query: StreamingQuery) -> bool:
-    """Whether no trigger had begun when the query was told to begin no further batch.
-
-    A trigger that had begun may be planning its batch: it has logged its offsets but has no tasks yet.
-    """
-    until = time.monotonic() + SETTLE_SECONDS
-    while time.monotonic() < until:
-        if not _waits(query):
-            return False
-        time.sleep(0.02)
-    return _waits(query)
 
 
 def _waits(query: StreamingQuery) -> bool:
