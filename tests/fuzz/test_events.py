@@ -103,7 +103,7 @@ class Replayed:
             {"n1": KIND, "n2": KIND},
         )
         nodes = tuple(NodeMeasures(name, KIND.slots, KIND.cores, cpu=0.5) for name in ("n1", "n2", "n3"))
-        return Observation(0.0, 12.0, measured, nodes, application("in", window, 2.0), tuple(reported))
+        return Observation(0.0, 12.0, measured, nodes, application({"in": 1.0}, window, 2.0), tuple(reported))
 
     def apply(self, plan: Plan) -> Outcome:
         status = Status.APPLIED if plan.changes else Status.UNCHANGED

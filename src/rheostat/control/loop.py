@@ -1,6 +1,6 @@
 """The control loop: a turn observes, evaluates, decides, guards, records, applies, records the outcome."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -42,6 +42,7 @@ class Loop:
     turns: int = 0
     dry_run: bool = False  # decide and record, but change nothing
     recorder: Recorder = field(default_factory=NoRecorder)
+    _operators: Set[str] = field(default_factory=frozenset)  # at the last turn
 
     def resume(self, last: Decision, changed_at: Iterable[float]) -> None:
         """Continue after another controller's last decision; the clock must have the same zero."""
@@ -73,6 +74,9 @@ class Loop:
         now = self.clock.now()
         observation = self.engine.observe()
         evaluation = evaluate(self.engine.topology, observation, self.engine.model, self.engine.kinds[0])
+        if observation.operators.keys() != self._operators:  # what was learned was about another application
+            self.memory = {} if self._operators else self.memory
+            self._operators = observation.operators.keys()
         situation = Situation(
             now=now,
             topology=self.engine.topology,

@@ -73,6 +73,10 @@ class ApplicationMeasures:
         default_factory=dict
     )  # seconds per part of a batch, Spark's names
     stale: bool = False  # no batch ended in the window: the operators' measures are the last batch's
+    running_seconds: Measure = None  # since the batch that runs began
+    tasks_done: int | None = None  # of the batch that runs
+    tasks_left: int | None = None
+    late_batches: int | None = None  # in a row that took longer than the trigger, or have already
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,7 @@ class Observation:
     nodes: tuple[NodeMeasures, ...]
     application: ApplicationMeasures
     events: tuple[Event, ...] = ()
+    queries: Mapping[str, ApplicationMeasures] = field(default_factory=dict)  # of several, each by itself
 
     @property
     def seconds(self) -> float:

@@ -32,6 +32,7 @@ from rheostat.run.site import Site, check_kinds, open_site, start_nodes
 from rheostat.services.java import java_version, spark_home
 
 LISTENING_SECONDS = 5.0
+SPARK_STATE_PARTITIONS = 200  # Spark's default
 HEAP_SHARE = 0.6  # of a node's memory, for the heaps of its executors
 _logger = logging.getLogger(__name__)
 
@@ -163,7 +164,18 @@ def _spec(order: Order, site: Site) -> Spec:
         trigger_seconds=order.trigger_seconds,
         kafka=order.kafka,
         settings={**_scratch(site), **order.settings},
+        state_partitions=_state_partitions(order),
     )
+
+
+def _state_partitions(order: Order) -> int | None:
+    """As many as the most nodes have slots, so that state can use them all; more would cost time only.
+
+    In Real-Time Mode every partition holds a slot all the time: there the script must say how many it wants.
+    """
+    if order.mode == "realtime":
+        return None
+    return min(SPARK_STATE_PARTITIONS, order.bounds.max_nodes * order.kind.slots)
 
 
 def _scratch(site: Site) -> dict[str, str]:

@@ -144,7 +144,7 @@ def window(
 
 
 def test_load_is_what_arrived_between_two_triggers_and_throughput_what_was_done() -> None:
-    result = application("in", window(batch(1, 2, 40), batch(2, 4, 60), before=batch(0, 0, 7)), 2.0)
+    result = application({"in": 1.0}, window(batch(1, 2, 40), batch(2, 4, 60), before=batch(0, 0, 7)), 2.0)
     assert result.load == {"in": 25.0}  # 100 rows in the 4 s from trigger 0 to trigger 2
     assert result.throughput == 25.0
     assert result.batch_seconds == 1.0
@@ -153,7 +153,7 @@ def test_load_is_what_arrived_between_two_triggers_and_throughput_what_was_done(
 
 def test_rows_that_stay_at_the_source_count_as_load() -> None:
     early, late = batch(0, 0, 10, backlog=0.0), batch(1, 2, 10, backlog=30.0)
-    result = application("in", window(late, before=early, now=3.0), 2.0)
+    result = application({"in": 1.0}, window(late, before=early, now=3.0), 2.0)
     assert result.load == {"in": 20.0}
     assert result.backlog == 20.0 + 30.0  # a second's arrivals and what the source held back
 
@@ -162,18 +162,20 @@ def test_load_is_as_fresh_as_the_sources_own_count() -> None:
     batches = (batch(0, 0, 0), batch(1, 4, 20), batch(2, 8, 20))  # a row is worth two of what it counts
     offered = ((0.0, 0.0), (8.0, 80.0), (10.0, 180.0), (12.0, 280.0))
     result = BatchWindow(batches[-2], batches[-1:], False, 12.0, 10.0, offered, batches)
-    assert application("in", result, 4.0).load == {"in": 25.0}  # 50 a second since 10 s, by half
-    assert application("in", replace(result, offered=offered[:2]), 4.0).load == {"in": 5.0}  # nothing newer
+    assert application({"in": 1.0}, result, 4.0).load == {"in": 25.0}  # 50 a second since 10 s, by half
+    assert application({"in": 1.0}, replace(result, offered=offered[:2]), 4.0).load == {
+        "in": 5.0
+    }  # nothing newer
 
 
 def test_while_a_long_batch_runs_the_last_one_stands_in() -> None:
-    query = Query("q", ["in", "work"], Ledger(0.0, source="in"))
+    query = Query("q", ["in", "work"], Ledger(0.0, source="in"), 5.0)
     for number, started in enumerate((0.0, 2.0, 4.0, 6.0)):  # two are cold
         query.add(batch(number, started, 20), slots=2)
     query.ledger.count_arrivals([(second * 1000, 10.0 * second) for second in range(21)])
     query.close(changed=8.0)
     stale = query.window(False, 15.0, 20.0)
-    result = application("in", stale, 2.0)
+    result = application({"in": 1.0}, stale, 2.0)
     assert (result.load, result.batches, result.stale) == ({"in": 10.0}, 0, True)
     assert (result.throughput, result.batch_seconds) == (None, None)
     measured = operators(CHAIN, CHAIN.names, stale, {"in": (0,), "work": (1,)}, {"work": 7}, {}, KINDS)
@@ -186,7 +188,7 @@ def test_while_a_long_batch_runs_the_last_one_stands_in() -> None:
 
 
 def test_neither_cold_batches_nor_those_across_a_change_measure_the_overhead_of_a_stage() -> None:
-    query = Query("q", ["in", "work"], Ledger(0.0, source="in"))
+    query = Query("q", ["in", "work"], Ledger(0.0, source="in"), 5.0)
     query.stages = (QueryStage("in"), QueryStage("work"))
     for number, started in enumerate((0.0, 2.0, 4.0)):
         query.add(batch(number, started, 20), slots=2)
@@ -201,7 +203,7 @@ def test_neither_cold_batches_nor_those_across_a_change_measure_the_overhead_of_
 
 
 def test_without_a_batch_nothing_is_known() -> None:
-    result = application("in", window(), 2.0)
+    result = application({"in": 1.0}, window(), 2.0)
     assert (result.load, result.throughput, result.lag_seconds) == ({"in": None}, None, None)
     measured = operators(
         CHAIN, CHAIN.names, window(), {"in": (0,), "work": (1,)}, {"in": 1, "work": 2}, {}, KINDS
@@ -247,9 +249,11 @@ def test_in_real_time_mode_instances_are_listed_with_their_nodes() -> None:
 
 def test_lag_is_the_age_of_the_oldest_row_when_its_batch_was_done() -> None:
     steady = window(batch(1, 2, 40), batch(2, 4, 60), before=batch(0, 0, 7), now=5.5)
-    assert application("in", steady, 2.0).lag_seconds == 3.0  # came right after trigger 1 at 2 s, done at 5 s
+    assert (
+        application({"in": 1.0}, steady, 2.0).lag_seconds == 3.0
+    )  # came right after trigger 1 at 2 s, done at 5 s
     stalled = window(batch(1, 2, 40), batch(2, 4, 60), before=batch(0, 0, 7), now=25.0)
-    assert (application("in", stalled, 2.0).lag_seconds or 0) > 20
+    assert (application({"in": 1.0}, stalled, 2.0).lag_seconds or 0) > 20
 
 
 def test_the_overhead_of_a_stage_is_the_time_in_which_no_task_ran() -> None:
@@ -302,6 +306,6 @@ def test_lags_add_up_along_the_worst_path_and_backlogs_over_all_queries() -> Non
 @pytest.mark.parametrize("idle", [True, False])
 def test_a_rewrite_of_state_counts_as_a_batch_that_nobody_misses(idle: bool) -> None:
     last = replace(batch(5, 0, 40, run="first"), idle=idle)
-    assert application("in", window(batch(7, 2, 40, run="second"), before=last), 2.0).batches == 1
-    assert application("in", window(batch(8, 2, 40, run="second"), before=last), 2.0).batches == 0
-    assert application("in", window(batch(7, 2, 40, run="first"), before=last), 2.0).batches == 0
+    assert application({"in": 1.0}, window(batch(7, 2, 40, run="second"), before=last), 2.0).batches == 1
+    assert application({"in": 1.0}, window(batch(8, 2, 40, run="second"), before=last), 2.0).batches == 0
+    assert application({"in": 1.0}, window(batch(7, 2, 40, run="first"), before=last), 2.0).batches == 0

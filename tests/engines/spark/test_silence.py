@@ -20,7 +20,7 @@ def idle(second: int) -> dict[str, Any]:
 
 def silent_query() -> Query:
     """Ten rows a second for ten seconds, then none; a batch every five seconds while there are rows."""
-    query = Query("q", ["in", "work"], Ledger(60.0, source="in", query="q"))
+    query = Query("q", ["in", "work"], Ledger(60.0, source="in", query="q"), 5.0)
     query._cold = 0
     query.ledger.count_arrivals([(60_000, 0), (70_000, 100), (100_000, 100)])
     events = [
@@ -46,7 +46,7 @@ def test_a_silent_stream_has_no_lag_and_its_operators_have_nothing_to_do() -> No
     for ended in read(query.ledger, [idle(40)])[0]:
         query.add(ended, 2)
     quiet = query.window(False, 35.0, 44.0)
-    result = application("in", quiet, 5.0)
+    result = application({"in": 1.0}, quiet, 5.0)
     assert (result.load, result.throughput, result.backlog, result.lag_seconds) == (
         {"in": 0.0},
         0.0,
@@ -72,7 +72,7 @@ def test_rows_after_a_silence_have_waited_since_it_ended_and_cost_what_the_last_
     query.ledger.count_arrivals([(101_000, 120), (105_000, 200)])
     query.busy = True
     again = query.window(False, 40.0, 45.0)  # the batch that began at 40 s runs still
-    result = application("in", again, 5.0)
+    result = application({"in": 1.0}, again, 5.0)
     assert result.stale
     assert result.load == {"in": pytest.approx(20.0)}
     assert result.lag_seconds == pytest.approx(45 - 35)
@@ -87,7 +87,7 @@ def test_the_load_after_a_long_silence_is_known_at_once() -> None:
             query.add(replace(ended, started=2000.0 + second, finished=2000.0 + second), 2)
     query.close()
     query.ledger.count_arrivals([(2_122_000, 100), (2_126_000, 300)])
-    result = application("in", query.window(False, 2062.0, 2066.0), 5.0)
+    result = application({"in": 1.0}, query.window(False, 2062.0, 2066.0), 5.0)
     assert result.load == {"in": pytest.approx(50.0)}
     assert len(query.ledger.arrivals) == 4
 
@@ -97,24 +97,26 @@ def test_a_batch_after_a_silence_is_not_late_by_the_silence() -> None:
     query.close()
     for ended in read(query.ledger, [progress(2, 40, 50)])[0]:
         query.add(ended, 2)
-    assert application("in", query.window(False, 35.0, 42.0), 5.0).lag_seconds == pytest.approx(41.5 - 35)
+    assert application({"in": 1.0}, query.window(False, 35.0, 42.0), 5.0).lag_seconds == pytest.approx(
+        41.5 - 35
+    )
 
 
 def test_a_long_batch_after_a_silence_is_no_silence_if_the_source_reports_nothing() -> None:
     silent = replace(batch(4, 10.0, 0), finished=10.0, rows={}, stages=(), backlog=0.0, idle=True)
     waits, runs = window(silent, now=70.0), replace(window(silent, now=70.0), busy=True)
-    assert (waits.quiet, application("in", waits, None).lag_seconds) == (True, 0.0)
-    assert (runs.quiet, application("in", runs, None).lag_seconds) == (False, 60.0)
+    assert (waits.quiet, application({"in": 1.0}, waits, None).lag_seconds) == (True, 0.0)
+    assert (runs.quiet, application({"in": 1.0}, runs, None).lag_seconds) == (False, 60.0)
     assert operators(CHAIN, CHAIN.names, runs, STAGES, {}, {}, KINDS)["work"].cpu_seconds is None
     later = replace(window(before=silent, now=70.0), busy=True)
-    assert application("in", later, 5.0).lag_seconds == 60.0
+    assert application({"in": 1.0}, later, 5.0).lag_seconds == 60.0
 
 
 def test_a_source_that_stopped_reporting_proves_no_silence() -> None:
     silent = replace(batch(4, 45.0, 0), finished=45.0, rows={}, stages=(), backlog=0.0, idle=True)
     offered = ((0.0, 0.0), (40.0, 100.0))
     runs = replace(window(silent, now=100.0), offered=offered, busy=True)
-    assert (runs.quiet, application("in", runs, 5.0).lag_seconds) == (False, 55.0)
+    assert (runs.quiet, application({"in": 1.0}, runs, 5.0).lag_seconds) == (False, 55.0)
 
 
 def test_rows_that_wait_until_there_are_enough_of_them_are_no_silence() -> None:
@@ -127,11 +129,11 @@ def test_rows_that_wait_until_there_are_enough_of_them_are_no_silence() -> None:
 
 
 def test_the_first_rows_of_all_are_no_load_of_zero() -> None:
-    query = Query("q", ["in", "work"], Ledger(60.0, source="in", query="q"))
+    query = Query("q", ["in", "work"], Ledger(60.0, source="in", query="q"), 5.0)
     query.ledger.count_arrivals([(60_000, 0), (95_000, 0), (100_000, 5_000)])
     for ended in read(query.ledger, [idle(second) for second in (25, 30, 35)])[0]:
         query.add(ended, 2)
-    result = application("in", query.window(False, 30.0, 40.0), 5.0)
+    result = application({"in": 1.0}, query.window(False, 30.0, 40.0), 5.0)
     assert (result.load, result.backlog) == ({"in": None}, None)
 
 
@@ -162,4 +164,4 @@ def test_in_a_graph_a_query_that_waits_for_rows_costs_what_it_did() -> None:
 
 def test_the_batch_before_a_silence_still_counts_in_its_window() -> None:
     last, silent = batch(4, 6.0, 40), replace(batch(4, 9.0, 0), finished=9.0, stages=(), idle=True)
-    assert application("in", window(last, silent, before=batch(3, 1.0, 40)), 5.0).lag_seconds == 6.0
+    assert application({"in": 1.0}, window(last, silent, before=batch(3, 1.0, 40)), 5.0).lag_seconds == 6.0

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rheostat.engines.spark.protocol import Description, QueryStage, Step
+from rheostat.engines.spark.protocol import Description, QueryStage, QueryStatus, Step
 from rheostat.model.topology import Operator, Stream, Topology
 
 
@@ -22,21 +22,23 @@ def as_changeable(declared: Topology) -> Topology:
 
 
 def topology(name: str, described: Description, realtime: bool) -> Topology:
-    """The topology that a driver describes: its declared steps, or the stages of a plain script's query."""
+    """The topology that a driver describes: its declared steps, or the stages of a plain script's queries."""
     if described.steps is not None:
         return _of_steps(name, described.steps)
-    stages = described.queries[0].stages
-    operators = tuple(_of_stage(stage, realtime) for stage in stages)
-    streams = tuple(
-        Stream(stages[parent].operator, stage.operator) for stage in stages for parent in stage.parents
-    )
-    return Topology(name, operators, streams)
+    operators: list[Operator] = []
+    streams: list[Stream] = []
+    for stages in map(_stages, described.queries):
+        operators += [_of_stage(stage, realtime) for stage in stages]
+        streams += [
+            Stream(stages[parent].operator, stage.operator) for stage in stages for parent in stage.parents
+        ]
+    return Topology(name, tuple(operators), tuple(streams))
 
 
-def queries(described: Description, shape: Topology) -> dict[str, list[str]]:
+def queries(described: Description) -> dict[str, list[str]]:
     """The operators of each query, from the source up."""
     if described.steps is None:
-        return {described.queries[0].name: list(shape.names)}
+        return {query.name: [stage.operator for stage in _stages(query)] for query in described.queries}
     operators: dict[str, list[str]] = {}
     for step in described.steps:
         operators.setdefault(step.query, []).append(step.name)
@@ -48,6 +50,11 @@ def first_parallelism(described: Description, declared: Topology) -> dict[str, i
     planned = {stage.operator: stage.tasks for query in described.queries for stage in query.stages}
     counts = {**planned, **described.parallelism, **described.state}
     return {o.name: int(counts.get(o.name) or o.min_parallelism) for o in declared.operators}
+
+
+def _stages(query: QueryStatus) -> tuple[QueryStage, ...]:
+    """The stages of a script's query; one stands for all until its first batch is planned."""
+    return query.stages or (QueryStage(query.name),)
 
 
 def _of_steps(name: str, steps: Sequence[Step]) -> Topology:
@@ -70,7 +77,7 @@ def _of_stage(stage: QueryStage, realtime: bool) -> Operator:
     A source of unknown parallelism takes the slots that there are, unless each task holds one for good.
     """
     adjustable = stage.shuffle is not None and not stage.stateful
-    if adjustable or (stage.tasks is None and not realtime):
+    if adjustable or (not stage.tasks and not realtime):
         return Operator(stage.operator)
     tasks = stage.tasks or 1
     return Operator(stage.operator, min_parallelism=tasks, max_parallelism=tasks, stateful=stage.stateful)

@@ -12,20 +12,19 @@ from rheostat.engines.spark.actuate.truths import Truths
 from rheostat.engines.spark.described_topology import as_changeable, first_parallelism, queries, topology
 from rheostat.engines.spark.driver_process import DriverLostError, DriverProcess, EndedError
 from rheostat.engines.spark.observe.meter import Meter
-from rheostat.engines.spark.observe.monitor import Monitor
-from rheostat.engines.spark.protocol import Begin, Describe, Description
+from rheostat.engines.spark.observe.monitor import AIM_SECONDS, Monitor
+from rheostat.engines.spark.protocol import Begin, Describe, Description, QueryStatus
 from rheostat.engines.spark.spec import Spec
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Outcome, Plan, Status
 from rheostat.model.errors import RheostatError, UserError
 from rheostat.model.observation import Observation
 
-FIRST_STAGES_SECONDS = 120.0
+FIRST_QUERY_SECONDS = 600.0  # for a script to start its first query: it may prepare tables before
 DRIVER_ATTEMPTS = 5
 FIRST_BACKOFF_SECONDS = 1.0
 LONGEST_BACKOFF_SECONDS = 60.0
 HEALTHY_SECONDS = 60.0  # a driver that ran this long resets the back-off
-DEFAULT_TRIGGER_SECONDS = 10.0
 FIRST_OVERHEAD_SECONDS = 0.1  # of a stage, until it is measured
 ENDING_SECONDS = 10.0
 LOOK_SECONDS = 0.1
@@ -48,14 +47,13 @@ class SparkEngine:
         self._start, self._pause = start, pause
         self._realtime = driver.spec.mode == "realtime"
         self.kinds: tuple[NodeKind, ...] = provider.kinds
-        self.monitor = Monitor(driver, provider, began_at, self._realtime)
+        aim_seconds = driver.spec.trigger_seconds or AIM_SECONDS
+        self.monitor = Monitor(driver, provider, began_at, self._realtime, aim_seconds)
         described = self._describe()
-        self._declared = topology(driver.spec.name, described, self._realtime)
-        self.topology = self._declared if self._realtime else as_changeable(self._declared)
-        self.monitor.follow(queries(described, self.topology))
-        self._reserved, self._trigger = described.reserved, described.trigger_seconds
+        self._reserved, self._trigger = described.reserved, described.trigger_seconds or aim_seconds
         self._begun, self._state = described.begun, dict(described.state)
-        self._parallelism = first_parallelism(described, self._declared)
+        self._parallelism: dict[str, int] = {}
+        self._adopt(described)
         self._settled = False
         self.doing = ""  # the change that is under way, in words
         self._reviving = False
@@ -72,8 +70,29 @@ class SparkEngine:
             self._reserved,
         )
         self._healer = Healer(self._actuator)
+        if described.steps is None:
+            self.monitor.on_statuses = self._notice
         self._backoff, self._driver_started = FIRST_BACKOFF_SECONDS, clock.now()
         self.monitor.start = clock.now()
+
+    def _adopt(self, described: Description) -> None:
+        """Take over what the driver describes; operators that are known already keep their parallelism."""
+        self._described = described
+        self._declared = topology(self.driver.spec.name, described, self._realtime)
+        self.topology = self._declared if self._realtime else as_changeable(self._declared)
+        self.monitor.follow(queries(described))
+        fixed = self._declared.pinned
+        kept = {name: count for name, count in self._parallelism.items() if name not in fixed}
+        first = first_parallelism(described, self._declared)
+        self._parallelism = {name: kept.get(name, count) for name, count in first.items()}
+
+    def _notice(self, statuses: tuple[QueryStatus, ...]) -> None:
+        """A script's queries come and go, and their plans become known: then the topology is another one."""
+        before = [(query.name, query.stages) for query in self._described.queries]
+        if not statuses or self.doing or [(query.name, query.stages) for query in statuses] == before:
+            return
+        self._adopt(replace(self._described, queries=statuses))
+        self._actuator.topology = self._declared
 
     # -- the port ----------------------------------------------------------------------------------------
 
@@ -94,7 +113,7 @@ class SparkEngine:
     def model(self) -> ExecutionModel:
         if self._realtime:
             return Pipelined(self._reserved)
-        trigger = self._trigger or DEFAULT_TRIGGER_SECONDS
+        trigger = min([query.aim_seconds for query in self.monitor.queries.values()], default=self._trigger)
         overhead = self.monitor.stage_overhead()
         kinds = {node.kind for node in self.provider.nodes()} or {self.kinds[0]}
         alone = min(max(1.0, min(kind.slots, 1 / kind.slot_cores)) for kind in kinds)
@@ -109,7 +128,7 @@ class SparkEngine:
 
     def observe(self) -> Observation:
         self.poll()
-        return self.monitor.observe(self.clock.now(), self.topology, self._parallelism, self._trigger)
+        return self.monitor.observe(self.clock.now(), self.topology, self._parallelism)
 
     def apply(self, plan: Plan) -> Outcome:
         started, before = self.clock.now(), self.configuration
@@ -221,18 +240,18 @@ class SparkEngine:
         return replace(plan, current=before, target=replace(plan.target, parallelism=wanted))
 
     def _describe(self) -> Description:
-        """Wait until the driver can say what it runs: a plain script's stages show after its first batch."""
-        for _ in range(int(FIRST_STAGES_SECONDS / LOOK_SECONDS)):
+        """Wait until the driver can say what it runs: a plain script may take its time to start a query."""
+        for _ in range(int(FIRST_QUERY_SECONDS / LOOK_SECONDS)):
             try:
                 described = self.driver.ask(Describe())
             except DriverLostError:
                 raise self._why_it_ended() from None
-            if described.steps is not None or any(query.stages for query in described.queries):
+            if described.steps is not None or described.queries:
                 return described
             self._pause(LOOK_SECONDS)
         raise UserError(
-            f"the script ran no batch within {FIRST_STAGES_SECONDS:g} s: "
-            "it must call writeStream...start(), and its source must have rows"
+            f"the script started no streaming query within {FIRST_QUERY_SECONDS:g} s: "
+            "it must call writeStream...start()"
         )
 
     def _revive(self, why: str) -> None:

@@ -112,6 +112,8 @@ class StageEnded(_Heard):
     wait_ms: Work
     python_ms: Work
     each: tuple[tuple[str, Work, Rows], ...]  # per task: executor, CPU nanoseconds, rows
+    place: Count = None  # which stage of its batch's plan it is; None: of another plan, or not known
+    places: Count = None  # the stages that this plan has
     event: Literal["stage"] = "stage"
 
 

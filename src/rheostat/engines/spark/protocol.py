@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field
 from rheostat.engines.spark.events import MOST_BYTES, MOST_ID, MOST_TASKS, AnyEvent
 from rheostat.model.errors import RheostatError, UserError
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 ANSWER_SECONDS = 60.0
 
 
@@ -55,6 +55,17 @@ Arrival = tuple[Annotated[float, Field(ge=0, le=MOST_ID)], Annotated[float, Fiel
 
 
 @dataclass(frozen=True)
+class RunningBatch(Message):
+    """A batch that runs: its stages and tasks submitted so far, and how many of the tasks ended."""
+
+    batch: Annotated[int, Field(ge=-1, le=MOST_ID)]
+    since: Annotated[int, Field(ge=0, le=MOST_ID)]  # unix milliseconds at which its first stage began
+    stages: Annotated[int, Field(ge=0, le=MOST_TASKS)]
+    tasks: Annotated[int, Field(ge=0, le=MOST_TASKS)]
+    done: Annotated[int, Field(ge=0, le=MOST_TASKS)]
+
+
+@dataclass(frozen=True)
 class QueryStatus(Message):
     """A query as it runs now; ids are None until it has started."""
 
@@ -64,6 +75,8 @@ class QueryStatus(Message):
     busy: bool
     stages: tuple[QueryStage, ...] = ()
     arrived: tuple[Arrival, ...] = ()  # since the last report
+    trigger_seconds: float | None = None  # between its batches; None: they follow each other without a pause
+    running: RunningBatch | None = None
 
 
 @dataclass(frozen=True)

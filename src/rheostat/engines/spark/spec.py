@@ -15,6 +15,7 @@ PID = "driver.pid"  # and when the process started
 LOG = "driver.log"
 _HERE = ("127.0.0.1:", "localhost:", "[::1]:", "local")
 WARM_UP = "spark.rheostat.warmUp"  # false: new executors take tasks at once, cold
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 SPREAD_STATE = "spark.rheostat.spreadState"  # false: state stays on the executors that have it
 
 
@@ -35,6 +36,7 @@ class Spec:
     trigger_seconds: float | None = None  # None: as the script sets it
     kafka: str | None = None  # HOST:PORT of the broker that connects the queries of a graph
     settings: Mapping[str, str] = field(default_factory=dict)  # Spark's, on top of ours
+    state_partitions: int | None = None  # of new state, unless the script sets them; None: as Spark does
     token: str = ""  # proves which process and which scratch folder belong to this driver
 
     @property
@@ -88,6 +90,7 @@ class Spec:
             "spark.sql.streaming.metricsEnabled": "false",
             "spark.sql.streaming.noDataProgressEventInterval": "1000",  # ms: idle streams say so
             "spark.sql.streaming.realTimeMode.allowlistCheck": "false",  # plan_checks.py refuses earlier
+            **({SHUFFLE_PARTITIONS: str(self.state_partitions)} if self.state_partitions else {}),
             "spark.locality.wait": "1s",  # how long tasks wait for the executor with their state
             **self.settings,
         }

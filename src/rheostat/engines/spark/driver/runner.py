@@ -19,7 +19,7 @@ from rheostat.engines.spark.driver.script import Script
 from rheostat.engines.spark.driver.session import Session
 from rheostat.engines.spark.driver.supervisor import Supervisor
 from rheostat.engines.spark.events import Note, QueryStarted
-from rheostat.engines.spark.protocol import Description, QueryStatus, Report
+from rheostat.engines.spark.protocol import Description, QueryStatus, Report, RunningBatch
 from rheostat.engines.spark.protocol import Step as StepFacts
 from rheostat.engines.spark.query_graph import QueryChain
 from rheostat.engines.spark.spec import Spec
@@ -35,7 +35,7 @@ class Runner:
     def __init__(self, session: Session, spec: Spec) -> None:
         self.session, self.spec = session, spec
         self.app: Application | None = None  # None: a plain script
-        self.script = Script(session, self.note)
+        self.script = Script(session, spec, self.note)
         self.queries: dict[str, Supervisor] = {}
         self.builder: Builder | None = None
         self.closing = False  # the session is being stopped
@@ -115,6 +115,8 @@ class Runner:
             if query is None or not query.isActive:
                 break
             query.awaitTermination()
+        if self.script.refusal is not None:
+            raise self.script.refusal
         if not self.stopping.is_set() and not self.has_run():
             raise UserError("the script started no streaming query: it must call writeStream...start()")
 
@@ -211,9 +213,9 @@ class Runner:
             parallelism=self._parallelism,
             state=self._state_partitions(),
             reserved=self._reserved,
-            queries=self._script_queries()
+            queries=self._script_queries({})
             if app is None
-            else tuple(query.describe() for query in self.queries.values()),
+            else tuple(query.describe({}) for query in self.queries.values()),
         )
 
     def report(self) -> Report:
@@ -221,10 +223,11 @@ class Runner:
         events = (
             self.session.drain()
         )  # before the queries are listed, so that the list has the query of every event
+        running = self.session.running()
         queries = (
-            self._script_queries()
+            self._script_queries(running)
             if self.app is None
-            else tuple(query.report() for query in self.queries.values())
+            else tuple(query.report(running) for query in self.queries.values())
         )
         for text in self.session.moves():
             self.note("state", text)
@@ -233,8 +236,8 @@ class Runner:
         notes, self._notes = self._notes, []
         return Report((*events, *notes), self.session.executors(), queries)
 
-    def _script_queries(self) -> tuple[QueryStatus, ...]:
-        return () if self.is_over() else self.script.describe()
+    def _script_queries(self, running: Mapping[str, RunningBatch]) -> tuple[QueryStatus, ...]:
+        return () if self.is_over() else self.script.describe(running)
 
     def _steps(self, app: Application) -> tuple[StepFacts, ...]:
         assert self.builder is not None

@@ -1,74 +1,86 @@
-"""The queries that a plain PySpark script starts itself; the first is measured and scaled."""
+"""The queries that a plain PySpark script starts itself: all of them are measured, and sized together."""
 
 from collections.abc import Callable, Mapping
-from threading import Thread
+from threading import RLock, Thread
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from rheostat.engines.spark.driver import stages
 from rheostat.engines.spark.driver.boundary import stop_between_batches
+from rheostat.engines.spark.driver.script_query import ScriptQuery
+from rheostat.engines.spark.driver.script_words import explain_query
 from rheostat.engines.spark.driver.session import Session
-from rheostat.engines.spark.driver.supervisor import describe, read_stages
-from rheostat.engines.spark.protocol import QueryStatus
+from rheostat.engines.spark.protocol import QueryStatus, RunningBatch
+from rheostat.engines.spark.spec import Spec
+from rheostat.model.errors import UserError
 
 
 class Script:
-    """The queries of a script."""
+    """The queries of a script, in the order in which they were started."""
 
-    def __init__(self, session: Session, note: Callable[[str, str], None]) -> None:
-        self._session, self._note = session, note
-        self._query: StreamingQuery | None = None
-        self._stages: tuple[str, list[stages.Stage]] | None = None
-        self._others_noted = False
+    def __init__(self, session: Session, spec: Spec, note: Callable[[str, str], None]) -> None:
+        self._session, self._spec, self._note = session, spec, note
+        self._known: dict[str, ScriptQuery] = {}  # by Spark's id: a query that is restarted keeps its name
+        self._explained: set[str] = set()
+        self._lock = RLock()  # the controller asks while the script's own thread waits
+        self.refusal: UserError | None = None  # why one of its queries cannot be run
 
     def find_query(self) -> StreamingQuery | None:
-        """The first of the script's queries that still runs, or else the one that ran last."""
-        if self._query is None or not self._query.isActive:
-            active = self._active()
-            self._query = active[0] if active else self._query
-        return self._query
+        """A query that still runs, or else the one that was started last."""
+        queries = self._update()
+        running = [query for query in queries if query.is_active]
+        return (running or queries)[-1].query if queries else None
 
-    def describe(self) -> tuple[QueryStatus, ...]:
-        """The status of the query, for the controller."""
-        query = self.find_query()
-        self._note_others(query)
-        return () if query is None else (describe("", query, self._read_stages()),)
+    def describe(self, running: Mapping[str, RunningBatch]) -> tuple[QueryStatus, ...]:
+        """The status of each query that runs; if none does, of the last one. `running` is by query id."""
+        queries = self._update()
+        shown = [query for query in queries if query.is_active] or queries[-1:]
+        described = tuple(query.describe(running.get(query.id)) for query in shown)
+        for status in described:
+            self._explain(status)
+        return described
 
     def set_parallelism(self, targets: Mapping[str, int]) -> None:
         """Change the script's own shuffles from the next batch on."""
-        query = self.find_query()
-        ranks = {stage.operator: stage.shuffle for stage in self._read_stages()}
-        for name, count in targets.items():
-            if query is not None and (rank := ranks.get(name)) is not None:
-                self._session.set_shuffle(str(query.id), rank, count)
+        for query in self._update():
+            for stage in query.stages():
+                if stage.shuffle is not None and stage.operator in targets:
+                    self._session.set_shuffle(query.id, stage.shuffle, targets[stage.operator])
 
     def stop(self) -> None:
         """Stop its queries, each between two batches."""
-        ending = [Thread(target=stop_between_batches, args=(query, 0.0)) for query in self._active()]
+        active = [query for query in self._update() if query.is_active]
+        ending = [Thread(target=stop_between_batches, args=(query.query, 0.0)) for query in active]
         for thread in ending:
             thread.start()
         for thread in ending:
             thread.join()
 
-    def _read_stages(self) -> list[stages.Stage]:
-        """The stages of a batch with rows; an empty batch does not show how many tasks its source has."""
-        latest = read_stages(self._query, self._stages)
-        if latest is not None and all(stage.tasks != 0 for stage in latest[1]):
-            self._stages = latest
-        return self._stages[1] if self._stages else []
+    def _update(self) -> list[ScriptQuery]:
+        """All queries so far, in the order of their first start."""
+        with self._lock:
+            for query in self._active():
+                known = self._known.get(str(query.id))
+                if known is None:
+                    known = self._known[str(query.id)] = ScriptQuery(query, len(self._known) + 1)
+                    self._check(known)
+                known.query = query
+            return list(self._known.values())
+
+    def _check(self, query: ScriptQuery) -> None:
+        """Stop what cannot be run: the script then ends, and the run says why."""
+        if refusal := query.refusal(self._spec.mode):
+            self.refusal = refusal
+            Thread(target=query.query.stop, daemon=True).start()
+
+    def _explain(self, status: QueryStatus) -> None:
+        """Say once what can be changed of a query, and what cannot."""
+        known = status.stages and all(stage.tasks != 0 for stage in status.stages)
+        if known and status.name not in self._explained:
+            self._explained.add(status.name)
+            self._note("script", explain_query(status, self._spec))
 
     def _active(self) -> list[StreamingQuery]:
         """The running queries in the order in which they were started, which is that of their threads."""
         queries: list[Any] = self._session.spark.streams.active
         return sorted(queries, key=lambda q: int(q._jsq.streamingQuery().queryExecutionThread().getId()))
-
-    def _note_others(self, query: StreamingQuery | None) -> None:
-        """Note once that only one query is scaled, if there are more."""
-        others = 0 if self._others_noted or query is None else len(self._active()) - 1
-        if query is not None and others > 0:
-            self._others_noted = True
-            name = query.name or f"the first, {query.id}"
-            self._note(
-                "query", f"the script runs {others + 1} queries: {name} is scaled, others stay as they are"
-            )

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from rheostat.engines.spark.driver import janino, warm_executors
 from rheostat.engines.spark.events import Event, parse_events
-from rheostat.engines.spark.protocol import Executor
+from rheostat.engines.spark.protocol import Executor, RunningBatch
 from rheostat.engines.spark.spec import Spec
 from rheostat.model.secrets import properties, write_private
 
@@ -85,6 +85,10 @@ class Session:
     def drain(self) -> tuple[Event, ...]:
         """All events that the tap recorded since the last call."""
         return parse_events(self._tap.drain())
+
+    def running(self) -> dict[str, RunningBatch]:
+        """The batches that run, by the id of their query."""
+        return {query: RunningBatch(**facts) for query, facts in json.loads(self._tap.running()).items()}
 
     def moves(self) -> Iterator[str]:
         """Messages about state that moved since the last call."""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rheostat.engines.spark.protocol import QueryStage
@@ -36,6 +36,7 @@ class Stage:
     stateful: bool
     shuffle: int | None  # the rank of the script's own shuffle at its beginning, if any
     tasks: int | None  # as planned; None: determined by its source, 0: its source had no rows in that batch
+    kind: str = "project"
 
     @property
     def described(self) -> QueryStage:
@@ -43,11 +44,18 @@ class Stage:
         return QueryStage(self.operator, self.parents, self.stateful, self.shuffle, self.tasks)
 
 
-def read(plan: Any) -> list[Stage]:
-    """Cut a physical plan (a JVM object) into its stages."""
+def read(plan: Any, prefix: str | None = None) -> list[Stage]:
+    """Cut a physical plan (a JVM object) into its stages; `StageTap.java` numbers them in the same order.
+
+    They are named after the observe() that owns them or, with a prefix, by their number and what they do.
+    """
     stages: list[Stage] = []
     _cut(plan, None, stages, [0])
-    return stages
+    if prefix is None:
+        return stages
+    return [
+        replace(stage, operator=f"{prefix}{number}-{stage.kind}") for number, stage in enumerate(stages, 1)
+    ]
 
 
 def _cut(top: Any, owner_above: str | None, stages: list[Stage], ranks: list[int]) -> int:
@@ -60,6 +68,8 @@ def _cut(top: Any, owner_above: str | None, stages: list[Stage], ranks: list[int
         nodes.append(_name(node))
         if nodes[-1] == "MicroBatchScan":
             partitions = (partitions or 0) + _partitions(node)
+        if nodes[-1].startswith("LocalTableScan") and node.stream().isDefined():
+            partitions = partitions or 0  # a stream that has no rows in this batch
         if nodes[-1] == "CollectMetrics":
             owners.append(node.name())
     owner = owners[-1] if owners else owner_above  # the lowest: what lies above it waits for the next shuffle
@@ -71,7 +81,7 @@ def _cut(top: Any, owner_above: str | None, stages: list[Stage], ranks: list[int
     kind = next((name for part, name in _NAMES.items() if any(part in node for node in nodes)), "project")
     name = owner or f"{len(stages) + 1}-{kind}"
     tasks = int(shuffles[0].outputPartitioning().numPartitions()) if shuffles else partitions
-    stages.append(Stage(name, tuple(parents), tuple(nodes), kind in _STATE, rank, tasks))
+    stages.append(Stage(name, tuple(parents), tuple(nodes), kind in _STATE, rank, tasks, kind))
     return len(stages) - 1
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from threading import Event, RLock, Thread
 from typing import Any, Protocol
 
@@ -15,7 +15,7 @@ from rheostat.engines.spark.driver.checkpoint import Checkpoint
 from rheostat.engines.spark.driver.error_text import plain
 from rheostat.engines.spark.driver.session import Session
 from rheostat.engines.spark.events import MOST_BYTES
-from rheostat.engines.spark.protocol import Arrival, QueryStatus
+from rheostat.engines.spark.protocol import Arrival, QueryStatus, RunningBatch
 from rheostat.model.errors import RheostatError
 
 FIRST_BACKOFF_SECONDS = 1.0
@@ -144,47 +144,38 @@ class Supervisor:
             if self.query is not None:
                 stop_between_batches(self.query, _seconds(self._trigger))
 
-    def describe(self) -> QueryStatus:
-        """The status of the query."""
-        return describe(self.name, self.query, self.stages(), tuple(self.arrived))
+    def describe(self, running: Mapping[str, RunningBatch]) -> QueryStatus:
+        """The status of the query; `running` has the batches that run, by the id of their query."""
+        return self._status(running, tuple(self.arrived))
 
-    def report(self) -> QueryStatus:
+    def report(self, running: Mapping[str, RunningBatch]) -> QueryStatus:
         """The status of the query, with the arrivals since the last report."""
-        arrived = tuple(self.arrived.popleft() for _ in range(len(self.arrived)))
-        return describe(self.name, self.query, self.stages(), arrived)
+        return self._status(running, tuple(self.arrived.popleft() for _ in range(len(self.arrived))))
+
+    def _status(self, running: Mapping[str, RunningBatch], arrived: tuple[Arrival, ...]) -> QueryStatus:
+        query = self.query
+        known = None if query is None else str(query.id)
+        return QueryStatus(
+            self.name,
+            id=known,
+            run=None if query is None else str(query.runId),
+            busy=query is not None and bool(query.status["isTriggerActive"]),
+            stages=tuple(stage.described for stage in self.stages()),
+            arrived=arrived,
+            trigger_seconds=_seconds(self._trigger),
+            running=running.get(known or ""),
+        )
 
     def stages(self) -> list[stages.Stage]:
         """The query's stages, read only once per run: a rebalance does not change them."""
-        self._stages = read_stages(self.query, self._stages)
+        query: Any = self.query
+        if query is None:
+            self._stages = None
+        elif self._stages is None or self._stages[0] != str(query.runId):
+            execution = query._jsq.streamingQuery().lastExecution()
+            read = None if execution is None else stages.read(execution.executedPlan())
+            self._stages = None if read is None else (str(query.runId), read)
         return self._stages[1] if self._stages else []
-
-
-def describe(
-    name: str, query: StreamingQuery | None, of_query: list[stages.Stage], arrived: tuple[Arrival, ...] = ()
-) -> QueryStatus:
-    """The status of a query, for the controller."""
-    return QueryStatus(
-        name,
-        id=None if query is None else str(query.id),
-        run=None if query is None else str(query.runId),
-        busy=query is not None and bool(query.status["isTriggerActive"]),
-        stages=tuple(stage.described for stage in of_query),
-        arrived=arrived,
-    )
-
-
-def read_stages(
-    query: StreamingQuery | None, last: tuple[str, list[stages.Stage]] | None
-) -> tuple[str, list[stages.Stage]] | None:
-    """The run and the stages of a query, once it has planned a batch."""
-    if query is None:
-        return None
-    run = str(query.runId)
-    if last is not None and last[0] == run:
-        return last
-    jquery: Any = query
-    execution = jquery._jsq.streamingQuery().lastExecution()
-    return None if execution is None else (run, stages.read(execution.executedPlan()))
 
 
 def _seconds(trigger: dict[str, str]) -> float:

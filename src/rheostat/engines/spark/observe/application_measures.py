@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from rheostat.engines.spark.observe.batch_window import BatchWindow, arrived, moment_of, offered_between
 from rheostat.engines.spark.observe.batches import Batch
@@ -9,13 +10,15 @@ from rheostat.model.observation import ApplicationMeasures
 from rheostat.model.topology import Topology
 
 
-def application(source: str, window: BatchWindow, trigger_seconds: float | None) -> ApplicationMeasures:
-    """Load, throughput, backlog, lag and the batches' durations of one query, which begins with `source`."""
+def application(
+    shares: Mapping[str, float], window: BatchWindow, trigger_seconds: float | None
+) -> ApplicationMeasures:
+    """Load, throughput, backlog, lag and the batches' durations of one query; `shares` has its sources."""
     window = window.trusted
     ran, last = window.ran, window.batches[-1] if window.batches else None
     load = _load(window)
     return ApplicationMeasures(
-        load={source: load},
+        load={source: None if load is None else load * share for source, share in shares.items()},
         throughput=None if window.stale else _throughput(window),
         backlog=_backlog(window, load),
         lag_seconds=lag(window, load),
@@ -36,8 +39,9 @@ def together(
     if len(measured) == 1:
         return next(iter(measured.values()))
     all_measured = list(measured.values())
-    sources = [measured[query_of[name]] for name in topology.sources if query_of[name] in measured]
-    slowest = max(all_measured, key=lambda query: query.batch_seconds or 0.0)
+    names = dict.fromkeys(query_of[name] for name in topology.sources)
+    sources = [measured[name] for name in names if name in measured]
+    slowest = max(all_measured, key=_share_of_trigger)
     unknown = not slowest.batch_seconds and any(query.batch_seconds is None for query in all_measured)
     return ApplicationMeasures(
         load={n: load for query in sources for n, load in query.load.items() if n in topology.sources},
@@ -51,7 +55,27 @@ def together(
         batch_parts=slowest.batch_parts,
         batches=sum(query.batches or 0 for query in all_measured),
         stale=any(query.stale for query in all_measured),
+        **_running(all_measured),
     )
+
+
+def _running(queries: Sequence[ApplicationMeasures]) -> dict[str, Any]:
+    """The batch that runs longest, measured by its trigger; the query that is late for longest."""
+    late = max((query.late_batches or 0 for query in queries), default=0)
+    running = [query for query in queries if query.running_seconds is not None]
+    if not running:
+        return {"late_batches": late}
+    longest = max(running, key=lambda query: (query.running_seconds or 0.0) / (query.trigger_seconds or 1.0))
+    return {
+        "late_batches": late,
+        "running_seconds": longest.running_seconds,
+        "tasks_done": longest.tasks_done,
+        "tasks_left": longest.tasks_left,
+    }
+
+
+def _share_of_trigger(query: ApplicationMeasures) -> float:
+    return (query.batch_seconds or 0.0) / (query.trigger_seconds or 1.0)
 
 
 def _total(values: Sequence[float | None]) -> float | None:
@@ -86,7 +110,7 @@ def stage_overhead(batch: Batch, stages: int, slots: int) -> float | None:
     """
     if batch.idle or batch.doubt or not stages or len(batch.stages) != stages:
         return None
-    work = sum(run.busy_seconds / max(1, min(run.tasks, slots)) for run in batch.stages)
+    work = sum(run.busy_seconds / max(1, min(run.tasks, slots)) for run in (*batch.stages, batch.other))
     return max(0.0, batch.seconds - work) / stages
 
 

@@ -29,6 +29,12 @@ class StageRun:
     busy_seconds: float  # its tasks' time without waiting for input
     each: tuple[tuple[str, float, float], ...]  # per task: executor, CPU seconds, rows
     parents: tuple[int, ...] = ()
+    place: int | None = None  # in the batch's plan; None: it is of another plan, or not known
+    places: int | None = None  # the stages of that plan
+    times: int = 1  # how often it ran
+
+
+NOTHING = StageRun(0, 0.0, 0.0, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,8 @@ class Batch:
     doubt: str = ""  # what was absurd about it; then all we know is that it ended
     end: float | None = None  # where its source stands after it: rows of topics, seconds of the rate source
     run: str = ""  # of its query; another one begins with every restart
+    other: StageRun = NOTHING  # stages outside its plan: what foreachBatch() runs, what is broadcast
+    cold: bool = False  # one of the first of its run: its JVMs load classes and compile
 
     def follows(self, before: "Batch") -> bool:
         """Whether no batch is missing between the two: in a restart, a rewrite of state counts as a batch."""
@@ -89,6 +97,10 @@ class Ledger:
                     self._arrived.pop()  # two samples are enough for a silence, however long
                 self._arrived.append((at, rows))
         del self._arrived[:-MOST_ARRIVALS]
+
+    def moment(self, milliseconds: float) -> float:
+        """A unix time in seconds since the run began."""
+        return milliseconds / 1000 - self.began_at
 
     @property
     def arrivals(self) -> list[tuple[float, float]]:
@@ -181,7 +193,8 @@ class Ledger:
         started = moment(progress.timestamp) - self.began_at
         seconds = _milliseconds(progress) / 1000
         rows = _rows(progress)
-        input_rows = rows.get(self.source, progress.num_input_rows)
+        stages, other = _in_order(runs)
+        input_rows = rows.get(self.source, _read_once(progress.num_input_rows, stages))
         if input_rows is None:
             raise AbsurdError("numInputRows makes no sense")
         if idle and input_rows:
@@ -194,7 +207,8 @@ class Ledger:
             input_rows=float(input_rows),
             backlog=self._waiting(started + seconds if self.realtime else started, progress.sources),
             rows=rows,
-            stages=tuple(runs[key] for key in _chain(runs)),
+            stages=stages,
+            other=other,
             parts={storable(name): ms / 1000 for name, ms in parts.items() if ms is not None},
             state_rows=_total(state.num_rows_total for state in progress.state_operators),
             state_bytes=_total(_state_bytes(state) for state in progress.state_operators),
@@ -231,6 +245,8 @@ def _stage(event: spark.StageEnded) -> StageRun:
         busy_seconds=max(0.0, event.run_ms - event.wait_ms) / 1e3,
         each=tuple((executor, cpu_ns / 1e9, float(rows)) for executor, cpu_ns, rows in event.each),
         parents=event.parents,
+        place=event.place,
+        places=event.places,
     )
 
 
@@ -262,6 +278,31 @@ def _overworked(batch: Batch) -> str:
     return ""
 
 
+def _in_order(runs: Mapping[int, StageRun]) -> tuple[tuple[StageRun, ...], StageRun]:
+    """The stages of the batch's plan, from the source up, and all others together.
+
+    A side of a join without rows runs no task. Where no place is known, they are those of the last job.
+    """
+    places = max((run.places or 0 for run in runs.values()), default=0)
+    if not places:
+        return tuple(runs[key] for key in _chain(runs)), NOTHING
+    ordered, other = [NOTHING] * places, NOTHING
+    for run in runs.values():
+        if run.place is None or run.place >= places:
+            other = _plus(other, run)
+        else:
+            before = ordered[run.place]
+            twice = replace(_plus(before, run), times=before.times + 1)
+            ordered[run.place] = run if before is NOTHING else twice
+    return tuple(ordered), other
+
+
+def _read_once(rows: int | None, stages: Sequence[StageRun]) -> int | None:
+    """Spark counts rows as often as they are read, which foreachBatch() may do several times."""
+    times = {run.times for run in stages if run is not NOTHING and not run.parents}
+    return round(rows / times.pop()) if rows and len(times) == 1 else rows
+
+
 def _chain(runs: Mapping[int, StageRun]) -> list[int]:
     """The stages of the batch's last job, lowest first; what was broadcast beforehand is no operator."""
     chain: set[int] = set()
@@ -284,6 +325,8 @@ def _plus(first: StageRun | None, second: StageRun) -> StageRun:
         first.busy_seconds + second.busy_seconds,
         second.each,
         second.parents,
+        second.place,
+        second.places,
     )
 
 

@@ -1,7 +1,8 @@
 """Asks the driver process what happened, and keeps it until somebody observes."""
 
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 from urllib.parse import urlsplit
 
@@ -11,7 +12,7 @@ from rheostat.engines.spark.observe.batch_window import BatchWindow
 from rheostat.engines.spark.observe.batches import Batch, Ledger
 from rheostat.engines.spark.observe.meter import Meter
 from rheostat.engines.spark.observe.query_window import Query
-from rheostat.engines.spark.protocol import Channel, Executor, TakeReport
+from rheostat.engines.spark.protocol import Channel, Executor, QueryStatus, TakeReport
 from rheostat.model.configuration import NodeKind
 from rheostat.model.observation import (
     ApplicationMeasures,
@@ -23,27 +24,45 @@ from rheostat.model.observation import (
 from rheostat.model.topology import Topology
 
 RECENT = 50  # batches kept for the live view
+AIM_SECONDS = 10.0
 
 
 class Monitor:
     """What happens to an application: the open windows of its queries, on nodes that come and go."""
 
-    def __init__(self, channel: Channel, provider: Provider, began_at: float, realtime: bool) -> None:
+    def __init__(
+        self,
+        channel: Channel,
+        provider: Provider,
+        began_at: float,
+        realtime: bool,
+        aim_seconds: float = AIM_SECONDS,
+    ) -> None:
+        """`aim_seconds`: how long a batch may take where the query's trigger does not say."""
         self._channel, self._provider = channel, provider
-        self._began_at, self._realtime = began_at, realtime
+        self._began_at, self._realtime, self._aim_seconds = began_at, realtime, aim_seconds
         self.queries: dict[str, Query] = {}
         self.recent: deque[Batch] = deque(maxlen=RECENT)
         self.executors: tuple[Executor, ...] = ()
         self.rows: Counter[str] = Counter()  # out of each operator since the start
+        self.statuses: tuple[QueryStatus, ...] = ()
+        self.on_statuses: Callable[[tuple[QueryStatus, ...]], None] | None = None  # before events are read
         self._events: list[Event] = []
         self._meter = Meter(provider)
         self.start = 0.0
 
     def follow(self, queries: Mapping[str, Sequence[str]]) -> None:
-        """Watch these queries, each with its operators from below."""
+        """Watch these queries and no others, each with its operators from below."""
+        followed = {}
         for name, operators in queries.items():
-            ledger = Ledger(self._began_at, source=operators[0], realtime=self._realtime, name=name)
-            self.queries[name] = Query(name, operators, ledger)
+            if name in self.queries:
+                followed[name] = self.queries[name]
+                followed[name].operators = tuple(operators)
+                followed[name].ledger.source = operators[0]
+            else:
+                ledger = Ledger(self._began_at, source=operators[0], realtime=self._realtime, name=name)
+                followed[name] = Query(name, operators, ledger, self._aim_seconds)
+        self.queries = followed
 
     @property
     def run_id(self) -> str | None:
@@ -54,7 +73,9 @@ class Monitor:
     def poll(self, now: float) -> list[Batch]:
         """Fetch what happened; returns the batches that ended."""
         report = self._channel.ask(TakeReport())
-        self.executors = report.executors
+        self.executors, self.statuses = report.executors, report.queries
+        if self.on_statuses is not None:
+            self.on_statuses(report.queries)
         for status in report.queries:
             if status.name in self.queries:
                 self.queries[status.name].update(status)
@@ -132,7 +153,6 @@ class Monitor:
         now: float,
         topology: Topology,
         parallelism: Mapping[str, int],
-        trigger_seconds: float | None,
     ) -> Observation:
         """Close the windows and open the next."""
         nodes, kinds = self.nodes_of_executors(), self._kinds()
@@ -151,13 +171,15 @@ class Monitor:
                 nodes,
                 kinds,
             )
+        measured = self._measure(now, topology, windows)
         observation = Observation(
             self.start,
             now,
             {name: operators[name] for name in topology.names},
             self._nodes(now, nodes, self._placed(windows, nodes)),
-            self._application(topology, trigger_seconds, windows),
+            self._application(topology, measured),
             tuple(self._events),
+            measured if len(measured) > 1 else {},
         )
         self._events = []
         self.forget(now)
@@ -171,16 +193,24 @@ class Monitor:
             before = recent[0] if len(recent) > 1 else None
             last = tuple(recent[1:] if before else recent)
             windows[name] = BatchWindow(before, last, self._realtime, now, busy=query.busy)
-        return self._application(topology, None, windows)
+        return self._application(topology, self._measure(now, topology, windows))
+
+    def _measure(
+        self, now: float, topology: Topology, windows: Mapping[str, BatchWindow]
+    ) -> dict[str, ApplicationMeasures]:
+        """The measures of each query by itself."""
+        measured = {}
+        for name, window in windows.items():
+            query = self.queries[name]
+            shares = operator_measures.source_shares(topology, query.operators, window, query.shares())
+            done = application_measures.application(shares, window, query.aim_seconds)
+            measured[name] = done if self._realtime else replace(done, **query.progress(now))
+        return measured
 
     def _application(
-        self, topology: Topology, trigger_seconds: float | None, windows: Mapping[str, BatchWindow]
+        self, topology: Topology, measured: Mapping[str, ApplicationMeasures]
     ) -> ApplicationMeasures:
         query_of = {name: query.name for query in self.queries.values() for name in query.operators}
-        measured = {
-            name: application_measures.application(self.queries[name].operators[0], window, trigger_seconds)
-            for name, window in windows.items()
-        }
         return application_measures.together(topology, query_of, measured)
 
     def _placed(

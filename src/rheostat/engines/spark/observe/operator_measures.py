@@ -26,37 +26,67 @@ def operators(
     """Rows, CPU and skew of one query's operators; `nodes` has each executor's node, `kinds` each node's."""
     measured, window = {}, window.trusted
     rows = {name: _rows_in(topology, window, stages, name) for name in names}
+    shares, came = source_shares(topology, names, window, stages), arrived(window)
+    sink = names[-1]
     for name in names:
         rows_in = rows[name]
         linked = any(received(name) in batch.rows for batch in window.ran)
         first = linked or not topology.inputs[name]
+        share = shares.get(name, 1.0)
         runs = _runs(window, stages, name)
-        rows_measured = _rows_in(topology, _complete(window, stages), stages, name)
+        warm = _warm(window)
+        warm_runs = _runs(warm, stages, name, with_other=name == sink)
+        rows_measured = _rows_in(topology, _complete(warm, stages), stages, name)
         measured[name] = OperatorMeasures(
             # A batch that stands in may have run with another size.
             parallelism=runs[-1][0].tasks
             if runs and runs[-1] and not window.stale
             else parallelism.get(name, 1),
-            received=arrived(window) if first else rows_in,
+            received=(None if came is None else came * share) if first else rows_in,
             processed=rows_in,
             emitted=_known(
-                {s.downstream: rows.get(s.downstream, _sent(window, s)) for s in topology.outputs[name]}
+                {s.downstream: _passed_on(topology, rows, window, s) for s in topology.outputs[name]}
             ),
             cpu_seconds=0.0
             if window.quiet
-            else _work(runs, rows_in, rows_measured, lambda run: run.cpu_seconds),
+            else _work(warm_runs, rows_in, rows_measured, lambda run: run.cpu_seconds),
             # In Real-Time Mode a task runs as long as its batch: waiting and working look the same.
             busy_seconds=None
             if window.realtime
-            else _work(runs, rows_in, rows_measured, lambda run: run.busy_seconds),
+            else _work(warm_runs, rows_in, rows_measured, lambda run: run.busy_seconds),
             waiting=_waiting(window) if linked else None,
-            arrivals=tuple(batch.input_rows for batch in (window.ran if window.stale else window.batches))
+            arrivals=tuple(
+                batch.input_rows * share for batch in (window.ran if window.stale else window.batches)
+            )
             if first
             else (),
             skew=_skew(runs, window.realtime),
             instances=_instances(window, runs, nodes, kinds) if window.realtime else (),
         )
     return measured
+
+
+def source_shares(
+    topology: Topology, names: Sequence[str], window: BatchWindow, stages: Shares
+) -> dict[str, float]:
+    """How the rows of a query divide among its sources: by what their stages read."""
+    sources = [name for name in names if not topology.inputs[name]]
+    if len(sources) < 2:
+        return dict.fromkeys(sources, 1.0)
+    rows = [_rows_read(_runs(window.trusted, stages, name)) for name in sources]
+    total = sum(rows)
+    return {
+        name: read / total if total else 1 / len(sources) for name, read in zip(sources, rows, strict=True)
+    }
+
+
+def _rows_read(runs: list[list[StageRun]]) -> float:
+    return sum(rows for batch in runs for run in batch[:1] for _, _, rows in run.each)
+
+
+def _warm(window: BatchWindow) -> BatchWindow:
+    """Without the batches in which JVMs were cold: they do not show what a row costs."""
+    return replace(window, batches=tuple(batch for batch in window.batches if not batch.cold))
 
 
 def _rows_in(topology: Topology, window: BatchWindow, stages: Shares, name: str) -> float | None:
@@ -74,7 +104,10 @@ def _rows_in(topology: Topology, window: BatchWindow, stages: Shares, name: str)
     runs = _runs(window, stages, name)
     if window.realtime or not runs:
         return None if inputs else window.input_rows
-    return sum(rows for batch in runs for run in batch[:1] for _, _, rows in run.each)
+    if inputs:
+        return _rows_read(runs)
+    sources = [other for other in topology.sources if other in stages]
+    return window.input_rows * source_shares(topology, sources, window, stages)[name]
 
 
 def _rows_out(window: BatchWindow, name: str) -> float | None:
@@ -82,6 +115,19 @@ def _rows_out(window: BatchWindow, name: str) -> float | None:
     counts = [batch.rows.get(name) for batch in window.ran if batch.input_rows or name in batch.rows]
     known = [rows for rows in counts if rows is not None]
     return sum(known) if known and len(known) == len(counts) else None
+
+
+def _passed_on(
+    topology: Topology, rows: Mapping[str, float | None], window: BatchWindow, stream: Stream
+) -> float | None:
+    """Rows on a stream; what a join takes is shared among its inputs by the rows of these."""
+    if stream.downstream not in rows:
+        return _sent(window, stream)
+    taken = rows[stream.downstream]
+    before = [rows.get(other.upstream) or 0.0 for other in topology.inputs[stream.downstream]]
+    if taken is None or len(before) < 2 or not sum(before):
+        return taken
+    return taken * (rows.get(stream.upstream) or 0.0) / sum(before)
 
 
 def _sent(window: BatchWindow, stream: Stream) -> float | None:
@@ -105,11 +151,16 @@ def _complete(window: BatchWindow, stages: Shares) -> BatchWindow:
     return replace(window, batches=tuple(complete))
 
 
-def _runs(window: BatchWindow, stages: Shares, name: str) -> list[list[StageRun]]:
-    """The runs of an operator's stages, per batch."""
+def _runs(
+    window: BatchWindow, stages: Shares, name: str, *, with_other: bool = False
+) -> list[list[StageRun]]:
+    """The runs of an operator's stages, per batch; with stages outside the plan, which the sink caused."""
     if name not in stages:
         return []
-    return [[batch.stages[index] for index in stages[name]] for batch in _complete(window, stages).ran]
+    return [
+        [*(batch.stages[index] for index in stages[name]), *([batch.other] if with_other else [])]
+        for batch in _complete(window, stages).ran
+    ]
 
 
 def _work(

@@ -4,26 +4,41 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypedDict
 
 from rheostat.engines.spark.observe.application_measures import stage_overhead
 from rheostat.engines.spark.observe.batch_window import BatchWindow
 from rheostat.engines.spark.observe.batches import Batch, Ledger
-from rheostat.engines.spark.protocol import QueryStage, QueryStatus
+from rheostat.engines.spark.protocol import QueryStage, QueryStatus, RunningBatch
 from rheostat.engines.spark.query_graph import operator_of
 
 OVERHEADS = 10  # batches that tell the overhead of a stage
 LATEST = 20  # batches by which rows are compared with what the source says that it was offered
-COLD_BATCHES = 2  # the first of a run measure a JVM that loads its classes, not the load
+COLD_BATCHES = 2  # the first of a run show what a JVM costs that loads its classes, not what rows cost
+
+
+class Progress(TypedDict):
+    """Fields of ApplicationMeasures that are known while a batch runs."""
+
+    late_batches: int
+    running_seconds: float | None
+    tasks_done: int | None
+    tasks_left: int | None
 
 
 class Query:
     """One query's open window: its batches since the last observation."""
 
-    def __init__(self, name: str, operators: Sequence[str], ledger: Ledger) -> None:
+    def __init__(self, name: str, operators: Sequence[str], ledger: Ledger, aim_seconds: float) -> None:
+        """`aim_seconds`: how long a batch may take where the query's trigger does not say."""
         self.name, self.operators, self.ledger = name, tuple(operators), ledger
+        self._aim_seconds = aim_seconds
         self.run: str | None = None
         self.busy = False
         self.stages: tuple[QueryStage, ...] = ()
+        self.trigger_seconds: float | None = None
+        self.running: RunningBatch | None = None
+        self.late = 0  # batches in a row that took longer than the trigger
         self.batches: list[Batch] = []
         self.before: Batch | None = None
         self._cold = COLD_BATCHES
@@ -36,6 +51,7 @@ class Query:
         """Take what the driver reports of the query itself."""
         self.ledger.query = status.id or ""  # not started yet, so no event is its own
         self.run, self.stages, self.busy = status.run, status.stages, status.busy
+        self.trigger_seconds, self.running = status.trigger_seconds, status.running
         self.ledger.count_arrivals(status.arrived)
 
     def add(self, batch: Batch, slots: int) -> None:
@@ -47,16 +63,43 @@ class Query:
         self._latest = (*self._latest, batch)[-LATEST:] if follows and not cold else (batch,)
         if batch.doubt:
             self._latest = ()
+        self._count_late(batch)
         if cold:
-            self._cold, self.before, self.batches = self._cold - 1, batch, []
-        elif batch.started < self._changed:
+            self._cold -= 1
+            batch = replace(batch, cold=True)
+        if batch.started < self._changed:
             self.before = batch
         else:
-            if not batch.idle:
+            if not batch.idle and not cold:
                 self._judged = (self.batches[-1] if self.batches else self.before, batch)
             self.batches.append(batch)
-            overhead = stage_overhead(batch, len(self.stages), slots)
+            overhead = None if cold else stage_overhead(batch, len(self.stages), slots)
             self.overheads += [overhead] if overhead is not None else []
+
+    @property
+    def aim_seconds(self) -> float:
+        """How long a batch may take."""
+        return self.trigger_seconds or self._aim_seconds
+
+    def running_seconds(self, now: float) -> float | None:
+        """Since when a batch runs; None: none does."""
+        return None if self.running is None else max(0.0, now - self.ledger.moment(self.running.since))
+
+    def progress(self, now: float) -> Progress:
+        """The batch that runs, and how many in a row took longer than the trigger, or have already."""
+        running, seconds = self.running, self.running_seconds(now)
+        late = self.late + ((seconds or 0.0) > self.aim_seconds)
+        if running is None:
+            return Progress(late_batches=late, running_seconds=None, tasks_done=None, tasks_left=None)
+        ahead = sum(stage.tasks or 0 for stage in self.stages[running.stages :])  # stages yet to come
+        left = running.tasks - running.done + ahead
+        return Progress(late_batches=late, running_seconds=seconds, tasks_done=running.done, tasks_left=left)
+
+    def _count_late(self, batch: Batch) -> None:
+        if not batch.idle and not batch.doubt:
+            self.late = self.late + 1 if batch.seconds > self.aim_seconds else 0
+        elif batch.idle:
+            self.late = 0
 
     def begin_change(self) -> None:
         """From now on batches run in neither the old nor the new size, until `close` ends the change."""
@@ -74,6 +117,7 @@ class Query:
         """Forget the batches of the old driver: a new one runs the query now."""
         self.batches, self.before, self._cold = [], None, COLD_BATCHES
         self._latest, self._judged, self.busy = (), None, False
+        self.running, self.late = None, 0
 
     def window(self, realtime: bool, start: float, now: float) -> BatchWindow:
         """The open window as a value.
@@ -85,7 +129,8 @@ class Query:
         window = BatchWindow(
             self.before, tuple(self.batches), realtime, now, start, offered, self._latest, busy=self.busy
         )
-        return window if window.ran or window.quiet or not offered else self.standing_in(window)
+        known = offered or self.running is not None
+        return window if window.ran or window.quiet or not known else self.standing_in(window)
 
     def standing_in(self, window: BatchWindow) -> BatchWindow:
         """The window with the last batch that showed what a row costs, where there is one."""

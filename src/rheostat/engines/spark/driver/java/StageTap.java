@@ -1,10 +1,18 @@
 package rheostat;
 
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.scheduler.*;
+import org.apache.spark.sql.execution.SparkPlanInfo;
+import org.apache.spark.sql.execution.metric.SQLMetricInfo;
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
 import org.apache.spark.sql.streaming.StreamingQueryListener;
 
 /**
@@ -19,11 +27,86 @@ public class StageTap extends SparkListener {
   private final AtomicInteger size = new AtomicInteger();
   private final ConcurrentHashMap open = new ConcurrentHashMap();  // stage id -> Running
   private final ConcurrentHashMap executors = new ConcurrentHashMap();  // id -> JSON, of registered executors
+  private final ConcurrentHashMap plans = new ConcurrentHashMap();  // SQL execution id -> Plan, of batches that run
+  private final ConcurrentHashMap batches = new ConcurrentHashMap();  // query -> Batch, of batches that run
 
   public static class Running {
     String query = "";
     String batch = "";
     final StringBuilder tasks = new StringBuilder();
+  }
+
+  /**
+   * The stages of a batch's plan, numbered as `stages.py` numbers them, found by the metrics of their nodes.
+   *
+   * A batch may run a stage several times, or run others: foreachBatch() calls the user's own code. The ids of
+   * stages do not tell which is which, and the two inputs of a join come in any order.
+   */
+  public static class Plan {
+    final Map stageOf = new HashMap();  // a metric's id -> number of the stage that its node is in
+    final List parents = new ArrayList();  // per stage: the numbers of those below it
+    final Map known = new HashMap();  // Spark's stage id -> number
+
+    Plan(SparkPlanInfo root) { number(root); }
+
+    private Integer number(SparkPlanInfo top) {
+      List metrics = new ArrayList();
+      List below = new ArrayList();
+      walk(top, metrics, below);
+      List numbers = new ArrayList();
+      for (int i = 0; i < below.size(); i++) numbers.add(number((SparkPlanInfo) below.get(i)));
+      Integer mine = Integer.valueOf(parents.size());
+      parents.add(numbers);
+      for (int i = 0; i < metrics.size(); i++) stageOf.put(metrics.get(i), mine);
+      return mine;
+    }
+
+    private static void walk(SparkPlanInfo node, List metrics, List below) {
+      if (node.nodeName().equals("BroadcastExchange") || node.nodeName().contains("Subquery")) return;
+      scala.collection.Iterator children = node.children().iterator();
+      if (node.nodeName().equals("Exchange")) {  // its metrics are of the stages on both sides
+        if (children.hasNext()) below.add(children.next());
+        return;
+      }
+      scala.collection.Iterator all = node.metrics().iterator();
+      while (all.hasNext()) metrics.add(Long.valueOf(((SQLMetricInfo) all.next()).accumulatorId()));
+      while (children.hasNext()) walk((SparkPlanInfo) children.next(), metrics, below);
+    }
+
+    /** The number of a stage that ended; -1: it is not in the plan. Metrics that are 0 are not reported. */
+    int find(StageInfo stage) {
+      scala.collection.Iterator counted = stage.accumulables().keysIterator();
+      while (counted.hasNext()) {
+        Object number = stageOf.get(counted.next());
+        if (number != null) return remember(stage, (Integer) number);
+      }
+      List numbers = new ArrayList();
+      scala.collection.Iterator ids = stage.parentIds().iterator();
+      while (ids.hasNext()) numbers.add(known.get(ids.next()));
+      for (int i = 0; i < parents.size(); i++)
+        if (!numbers.contains(null) && parents.indexOf(numbers) == i && parents.lastIndexOf(numbers) == i)
+          return remember(stage, Integer.valueOf(i));
+      return -1;
+    }
+
+    private int remember(StageInfo stage, Integer number) {
+      known.put(Integer.valueOf(stage.stageId()), number);
+      return number.intValue();
+    }
+  }
+
+  /** A batch that runs: when its first stage began, and its tasks so far. */
+  public static class Batch {
+    final String number;
+    final long since;
+    int tasks;
+    int done;
+    int stages;
+
+    Batch(String number, long since) {
+      this.number = number;
+      this.since = since;
+    }
   }
 
   public String drain() {
@@ -49,12 +132,33 @@ public class StageTap extends SparkListener {
     stage.query = properties.getProperty("sql.streaming.queryId");
     stage.batch = properties.getProperty("streaming.sql.batchId", "-1");
     open.put(Integer.valueOf(event.stageInfo().stageId()), stage);
+    Batch batch = (Batch) batches.get(stage.query);
+    if (batch == null || !batch.number.equals(stage.batch)) batch = new Batch(stage.batch, System.currentTimeMillis());
+    batch.tasks += event.stageInfo().numTasks();
+    batch.stages++;
+    batches.put(stage.query, batch);
+  }
+
+  /** The batches that run, as JSON: per query its number, since when (unix ms), tasks so far and how many of them ended. */
+  public String running() {
+    StringBuilder out = new StringBuilder("{");
+    java.util.Iterator all = batches.entrySet().iterator();
+    while (all.hasNext()) {
+      Map.Entry entry = (Map.Entry) all.next();
+      Batch batch = (Batch) entry.getValue();
+      out.append(out.length() > 1 ? "," : "").append(text((String) entry.getKey())).append(":{\"batch\":").append(batch.number)
+          .append(",\"since\":").append(batch.since).append(",\"stages\":").append(batch.stages)
+          .append(",\"tasks\":").append(batch.tasks).append(",\"done\":").append(batch.done).append("}");
+    }
+    return out.append('}').toString();
   }
 
   public void onTaskEnd(SparkListenerTaskEnd event) {
     Running stage = (Running) open.get(Integer.valueOf(event.stageId()));
     TaskMetrics used = event.taskMetrics();
     if (stage == null || used == null || !event.taskInfo().successful()) return;
+    Batch batch = (Batch) batches.get(stage.query);
+    if (batch != null && batch.number.equals(stage.batch)) batch.done++;
     long rows = used.shuffleReadMetrics().recordsRead() + used.inputMetrics().recordsRead();
     synchronized (stage.tasks) {
       if (stage.tasks.length() > 0) stage.tasks.append(',');
@@ -71,6 +175,7 @@ public class StageTap extends SparkListener {
     StringBuilder line = new StringBuilder("{\"event\":\"stage\",\"id\":").append(stage.stageId());
     line.append(",\"parents\":[").append(stage.parentIds().mkString(",")).append("]");
     line.append(",\"query\":").append(text(running.query)).append(",\"batch\":").append(running.batch);
+    line.append(place(stage));
     line.append(",\"tasks\":").append(stage.numTasks()).append(",\"failed\":").append(stage.failureReason().isDefined());
     line.append(",\"submitted\":").append(time(stage.submissionTime())).append(",\"completed\":").append(time(stage.completionTime()));
     line.append(",\"cpu_ns\":").append(used.executorCpuTime()).append(",\"run_ms\":").append(used.executorRunTime());
@@ -79,6 +184,17 @@ public class StageTap extends SparkListener {
     line.append(",\"each\":[");
     synchronized (running.tasks) { line.append(running.tasks); }
     add(line.append("]}").toString());
+  }
+
+  /** Which stage of the batch's plan it was, and how many that plan has. */
+  private String place(StageInfo stage) {
+    java.util.Iterator all = plans.values().iterator();
+    while (all.hasNext()) {
+      Plan plan = (Plan) all.next();
+      int number = plan.find(stage);
+      if (number >= 0) return ",\"place\":" + number + ",\"places\":" + plan.parents.size();
+    }
+    return "";
   }
 
   /** Python workers are other processes: their time is not in the task's CPU time but in a separate metric. */
@@ -125,7 +241,14 @@ public class StageTap extends SparkListener {
   }
 
   public void onOtherEvent(SparkListenerEvent event) {
-    if (event instanceof StreamingQueryListener.QueryProgressEvent) {
+    if (event instanceof SparkListenerSQLExecutionStart) {
+      SparkListenerSQLExecutionStart began = (SparkListenerSQLExecutionStart) event;
+      boolean nested = began.rootExecutionId().isDefined() && ((Long) began.rootExecutionId().get()).longValue() != began.executionId();
+      if (!nested) plans.put(Long.valueOf(began.executionId()), new Plan(began.sparkPlanInfo()));
+    } else if (event instanceof SparkListenerSQLExecutionEnd) {
+      plans.remove(Long.valueOf(((SparkListenerSQLExecutionEnd) event).executionId()));
+    } else if (event instanceof StreamingQueryListener.QueryProgressEvent) {
+      batches.remove(((StreamingQueryListener.QueryProgressEvent) event).progress().id().toString());
       add("{\"event\":\"progress\",\"progress\":" + ((StreamingQueryListener.QueryProgressEvent) event).progress().json() + "}");
     } else if (event instanceof StreamingQueryListener.QueryIdleEvent) {
       StreamingQueryListener.QueryIdleEvent idle = (StreamingQueryListener.QueryIdleEvent) event;
@@ -136,6 +259,7 @@ public class StageTap extends SparkListener {
           + ",\"name\":" + text(started.name()) + ",\"at\":" + System.currentTimeMillis() + "}");
     } else if (event instanceof StreamingQueryListener.QueryTerminatedEvent) {
       StreamingQueryListener.QueryTerminatedEvent ended = (StreamingQueryListener.QueryTerminatedEvent) event;
+      batches.remove(ended.id().toString());
       add("{\"event\":\"query ended\",\"query\":" + text(ended.id().toString()) + ",\"run\":" + text(ended.runId().toString())
           + ",\"reason\":" + text(ended.exception().isDefined() ? (String) ended.exception().get() : null)
           + ",\"at\":" + System.currentTimeMillis() + "}");
