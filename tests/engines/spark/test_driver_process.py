@@ -10,7 +10,16 @@ from threading import Event
 import pytest
 
 from rheostat.engines.spark.driver_process import DriverLostError, DriverProcess, EndedError
-from rheostat.engines.spark.protocol import Describe, Done, Ping, Report, Rescale, Stop, TakeReport
+from rheostat.engines.spark.protocol import (
+    PROTOCOL_VERSION,
+    Describe,
+    Done,
+    Ping,
+    Report,
+    Rescale,
+    Stop,
+    TakeReport,
+)
 from rheostat.engines.spark.spec import FAILURE
 from rheostat.engines.spark.wire import failed, write_answer
 from rheostat.model.errors import RheostatError, UserError
@@ -18,6 +27,7 @@ from rheostat.model.errors import RheostatError, UserError
 from .scripted import DESCRIBED, DONE, answering, spec
 
 REPORT = Report((), (), ())
+BEGUN = f'{{"version":{PROTOCOL_VERSION},"answer":'.encode()
 
 
 def driver_in(folder: Path) -> DriverProcess:
@@ -56,15 +66,15 @@ def test_the_late_answer_to_an_interrupted_request_does_not_reach_the_next_one(t
 @pytest.mark.parametrize(
     "sent",
     [
-        b'{"version":1,"answer":{"executors":[{"id":"0","ho',  # it died while it wrote
+        BEGUN + b'{"executors":[{"id":"0","ho',  # it died while it wrote
         write_answer(REPORT).rstrip(),  # whole by chance, but the driver is gone
         b"",
-        b'{"version":1,"answer":{"executors"\n',
+        BEGUN + b'{"executors"\n',
         b"\xff\xfe\n",
         b"[1, 2]\n",
         b"null\n",
         b"{}\n",
-        b'{"version":1,"answer":{"kind":"failed","error":1}}\n',
+        BEGUN + b'{"kind":"failed","error":1}}\n',
         DONE,  # the answer to another request
         b"[" * 100_000 + b"\n",
     ],

@@ -93,7 +93,7 @@ def test_a_driver_that_an_earlier_controller_left_is_taken_over_and_ended_in_ord
         assert (run / "done").exists() and not left.spec.scratch.exists()
 
 
-@pytest.mark.parametrize("described", [b'{"ok": {}}\n', b'{"version": 2, "answer": {"new": 1}}\n'])
+@pytest.mark.parametrize("described", [b'{"ok": {}}\n', b'{"version": 99, "answer": {"new": 1}}\n'])
 def test_a_driver_of_another_version_is_left_running_and_the_error_says_what_to_do(
     run: Path, described: bytes
 ) -> None:

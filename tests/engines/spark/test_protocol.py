@@ -182,7 +182,8 @@ def test_the_answer_to_another_request_is_refused() -> None:
     ],
 )
 def test_an_answer_of_another_version_says_so_whatever_it_looks_like(sent: bytes) -> None:
-    with pytest.raises(OtherVersionError, match=r"speaks version \d+ of the driver's protocol, this side 1"):
+    match = rf"speaks version \d+ of the driver's protocol, this side {PROTOCOL_VERSION}"
+    with pytest.raises(OtherVersionError, match=match):
         wire.read_answer(protocol.Ping(), sent)
 
 
