@@ -49,6 +49,9 @@ class NodeMeasures:
     instances: Mapping[str, int] | None = None  # per operator, running at the same time; None: unknown
     hidden: bool = False  # not offered for placement while it is being emptied
     price_per_hour: float = 0.0
+    gc: Measure = None  # the share of the window in which its executors collected garbage
+    compiling: Measure = None  # CPU seconds of the JVMs' compilers / all CPU seconds of the window
+    heap: Measure = None  # heap that is in use after a collection / its limit
 
     @property
     def assigned(self) -> int:
@@ -73,6 +76,12 @@ class ApplicationMeasures:
         default_factory=dict
     )  # seconds per part of a batch, Spark's names
     stale: bool = False  # no batch ended in the window: the operators' measures are the last batch's
+    running_seconds: Measure = None  # since the running batch began; of several queries, the oldest batch
+    tasks_done: int | None = None  # of the running batch
+    tasks_left: int | None = None  # of the running batch, as far as its stages are known
+    late_batches: int | None = (
+        None  # in a row, up to now, longer than the trigger; a running one counts once it is
+    )
 
 
 @dataclass(frozen=True, slots=True)
