@@ -1,5 +1,6 @@
 """A hand-written engine and clock: `words` of rheostat.policies.example, measured as the test says."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from rheostat.analyze.execution import ExecutionModel, Pipelined
@@ -19,6 +20,7 @@ class FakeClock:
 
     time: float = 0.0
     resolution: float = 0.0  # shorter sleeps do not move it
+    step: float = 0.5
     local_start: float = 0.0
 
     def now(self) -> float:
@@ -27,9 +29,12 @@ class FakeClock:
     def local_time(self, now: float) -> float:
         return self.local_start + now
 
-    def sleep(self, seconds: float) -> None:
-        if seconds >= self.resolution:
-            self.time += seconds
+    def sleep(self, seconds: float, roused: Callable[[], bool] = lambda: False) -> None:
+        until = self.time + seconds if seconds >= self.resolution else self.time
+        while self.time < until:
+            self.time = min(until, self.time + self.step)
+            if roused():
+                return
 
 
 @dataclass
@@ -43,6 +48,7 @@ class FakeEngine:
     blind: bool = False
     broken: str = ""  # why apply gives up with an error
     deaf: str = ""  # why observe does
+    alarm_at: float = float("inf")  # from then on it is alarmed
     events: tuple[Event, ...] = ()
     applied: list[Plan] = field(default_factory=list)
     topology: Topology = WORDS
@@ -51,6 +57,10 @@ class FakeEngine:
     configuration: Configuration = field(
         default_factory=lambda: Configuration(dict.fromkeys(WORDS.names, 1), 2, 2)
     )
+
+    @property
+    def alarmed(self) -> bool:
+        return self.clock.now() >= self.alarm_at
 
     def observe(self) -> Observation:
         if self.deaf:

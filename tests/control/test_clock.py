@@ -48,3 +48,11 @@ def test_the_loop_tells_a_policy_when_its_run_began() -> None:
     clock = FakeClock(120.0, local_start=8 * HOUR)
     Loop(FakeEngine(clock), clock, Listens()).turn()
     assert (asked[0].now, asked[0].local_start) == (120.0, 8 * HOUR)
+
+
+def test_sleep_ends_as_soon_as_something_rouses_it() -> None:
+    ticks: list[float] = []
+    clock = SystemClock(time.time(), lambda: ticks.append(clock.now()))
+    clock.sleep(60.0, lambda: len(ticks) == 2)
+    assert len(ticks) == 2
+    assert clock.now() < 30.0

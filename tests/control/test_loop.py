@@ -1,5 +1,6 @@
 import pytest
 
+from rheostat.analyze.execution import Staged
 from rheostat.control.guards import Guards
 from rheostat.control.loop import Loop
 from rheostat.control.ports import Clock, Engine, Recorder
@@ -45,6 +46,28 @@ def test_no_turn_falls_on_the_end_itself() -> None:
     assert [t.plan.decided_at for t in looped(FakeEngine(FakeClock())).run(until=120.0)] == [60.0]
     assert list(looped(FakeEngine(FakeClock())).run(until=0.0)) == []
     assert list(looped(FakeEngine(FakeClock(50.0))).run(until=10.0)) == []
+
+
+def turn_times(engine: FakeEngine, guards: Guards | None = None, until: float = 200.0) -> list[float]:
+    return [turn.plan.decided_at for turn in looped(engine, guards).run(until)]
+
+
+def test_an_alarm_brings_the_next_turn_at_once() -> None:
+    assert turn_times(FakeEngine(FakeClock(), alarm_at=100.0), until=104.0) == [60.0, 100.0]
+
+
+def test_an_alarm_that_lasts_brings_a_turn_every_three_triggers_and_no_more_often() -> None:
+    staged = FakeEngine(FakeClock(), alarm_at=0.0, model=Staged(10.0))
+    assert turn_times(staged, until=130.0) == [30.0, 60.0, 90.0, 120.0]
+    rare = FakeEngine(FakeClock(), alarm_at=0.0, model=Staged(50.0))
+    assert turn_times(rare) == [60.0, 120.0, 180.0]  # the period is shorter than three triggers
+    pipelined = FakeEngine(FakeClock(), alarm_at=0.0)
+    assert turn_times(pipelined, until=20.0) == [5.0, 10.0, 15.0]
+
+
+def test_an_alarm_waits_for_the_cool_down_after_a_change() -> None:
+    engine = FakeEngine(FakeClock(), takes=10.0, alarm_at=0.0)
+    assert turn_times(engine, Guards(cooldown_seconds=40)) == [5.0, 55.0, 105.0, 155.0]
 
 
 def test_the_time_that_a_change_takes_delays_the_next_turn() -> None:

@@ -79,6 +79,7 @@ class Replayed:
     kinds: tuple[NodeKind, ...] = (KIND,)
     configuration: Configuration = CURRENT
     arrived: tuple[Arrival, ...] = ()
+    alarmed: bool = False
 
     @property
     def model(self) -> ExecutionModel:

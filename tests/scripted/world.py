@@ -230,11 +230,13 @@ class Clock:
     def local_time(self, now: float) -> float:
         return now
 
-    def sleep(self, seconds: float) -> None:
+    def sleep(self, seconds: float, roused: Callable[[], bool] = lambda: False) -> None:
         until = self.world.now + seconds
         while (left := until - self.world.now) > 1e-9:
             self.world.sleep(min(TICK_SECONDS, left))
             self.on_tick()
+            if roused():
+                return
 
 
 class Nodes:

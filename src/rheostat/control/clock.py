@@ -21,8 +21,10 @@ class SystemClock:
         whole = ((local.tm_wday * 24 + local.tm_hour) * 60 + local.tm_min) * 60 + local.tm_sec
         return whole + (self.began_at + now) % 1
 
-    def sleep(self, seconds: float) -> None:
+    def sleep(self, seconds: float, roused: Callable[[], bool] = lambda: False) -> None:
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             time.sleep(min(self.TICK_SECONDS, left))
             self.on_tick()
+            if roused():
+                return

@@ -1,6 +1,6 @@
 """The control loop: a turn observes, evaluates, decides, guards, records, applies, records the outcome."""
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from rheostat.model.errors import RheostatError, UserError
 from rheostat.policies.base import Policy, Situation, hold
 from rheostat.policies.foreign import FAILURES, ask, failure
 
+ALARM_TRIGGERS, ALARM_SECONDS = 3, 5.0  # an alarm brings no turn sooner than this after the last one
 NOT_FINISHED = "the controller stopped before this change was finished"
 
 
@@ -61,13 +62,20 @@ class Loop:
         )
 
     def run(self, until: float) -> Iterator[Turn]:
-        """Do one turn per period until the clock reaches a time."""
+        """Do one turn per period, or sooner if the engine raises an alarm, until the clock reaches a time."""
         while (before := self.clock.now()) < until:
-            self.clock.sleep(min(self.policy.period_seconds, until - before))
+            self.clock.sleep(min(self.policy.period_seconds, until - before), self._alarm(before))
             if (now := self.clock.now()) <= before:  # the loop would never end
                 raise UserError(f"a period of {self.policy.period_seconds:g} s is too short for this clock")
             if now < until:
                 yield self.turn()
+
+    def _alarm(self, since: float) -> Callable[[], bool]:
+        """Whether the engine's alarm should end a wait: it would be for nothing while a cool-down lasts."""
+        earliest = since + max(ALARM_SECONDS, ALARM_TRIGGERS * (self.engine.model.trigger_seconds or 0.0))
+        if self.changed_at:
+            earliest = max(earliest, self.changed_at[-1] + self.guards.cooldown_seconds)
+        return lambda: self.engine.alarmed and self.clock.now() >= earliest
 
     def turn(self) -> Turn:
         """Do one turn. Only a failure to observe raises: without measures there is nothing to decide."""

@@ -1,6 +1,6 @@
 """What the loop needs: a clock, an engine, a recorder, nodes. Every adapter passes tests/contracts/."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from rheostat.analyze.execution import ExecutionModel
@@ -21,8 +21,8 @@ class Clock(Protocol):
     def local_time(self, now: float) -> float:
         """A time of the run as seconds since midnight on Monday, when virtual time begins."""
 
-    def sleep(self, seconds: float) -> None:
-        """Wait."""
+    def sleep(self, seconds: float, roused: Callable[[], bool] = ...) -> None:
+        """Wait, but no longer than until `roused` says so; it is asked every now and then."""
 
 
 class Engine(Protocol):
@@ -43,6 +43,10 @@ class Engine(Protocol):
     @property
     def configuration(self) -> Configuration:
         """The configuration that runs now."""
+
+    @property
+    def alarmed(self) -> bool:
+        """Whether batches are late on full nodes, as last polled, so that the next turn should come soon."""
 
     def observe(self) -> Observation:
         """Everything measured since the last call; what was not measured is None."""

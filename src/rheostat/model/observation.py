@@ -49,6 +49,9 @@ class NodeMeasures:
     instances: Mapping[str, int] | None = None  # per operator, running at the same time; None: unknown
     hidden: bool = False  # not offered for placement while it is being emptied
     price_per_hour: float = 0.0
+    gc: Measure = None  # the share of the window in which its executors collected garbage
+    compiling: Measure = None  # CPU seconds of the JVMs' compilers / all CPU seconds of the window
+    heap: Measure = None  # heap that is in use after a collection / its limit
 
     @property
     def assigned(self) -> int:

@@ -13,11 +13,13 @@ from typing import Any, ClassVar
 
 from rheostat.analyze.evaluation import Evaluation, slot_cores
 from rheostat.analyze.execution import ExecutionModel, ceil
+from rheostat.analyze.overload import overload
 from rheostat.analyze.rates import visits
 from rheostat.model.configuration import Bounds, Configuration, NodeKind
 from rheostat.model.decision import Cause, Placement, Proposal
 from rheostat.model.observation import Observation
 from rheostat.model.topology import Topology
+from rheostat.policies.relief import no_smaller, relieve
 
 Memory = Mapping[str, Any]  # plain JSON data: it must survive a controller's restart
 
@@ -122,6 +124,11 @@ class Info:
     kind: str  # static, reactive, proactive, preventive
     source: str
 
+    @property
+    def scales(self) -> bool:
+        """Whether it changes the size at all; one that declares its kind as static never does."""
+        return self.kind != "static"
+
 
 WAITS = "no batch ended in this window, so nothing shrinks"
 
@@ -134,6 +141,12 @@ class Policy(ABC):
     period_seconds: float = 60.0  # how often it wants to be asked
 
     def decide(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
+        """Decide by the policy's wish; while the nodes are overloaded, what it lacks of growth is added."""
+        wished, memory = self._ask(situation, memory)
+        overloaded = overload(situation.observation) if self.info.scales else None
+        return relieve(situation, wished, overloaded) if overloaded else wished, memory
+
+    def _ask(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
         """Hold when something was not measured; else ask the policy and keep its wish within the bounds."""
         if situation.evaluation.missing:
             what = ", ".join(situation.evaluation.missing[:3])
@@ -146,7 +159,10 @@ class Policy(ABC):
         )
         if situation.model.scales_nodes_only:
             target = _tasks_at_once(situation, target)
-        if situation.observation.application.stale and (grown := _grown(situation, target)) != target:
+        if (
+            situation.observation.application.stale
+            and (grown := no_smaller(situation.configuration, target)) != target
+        ):
             if grown == situation.configuration:
                 return hold(situation, f"hold: {WAITS}"), memory
             return Proposal(grown, f"{reason}; {WAITS}", proposal.causes, alert=proposal.alert), memory
@@ -190,16 +206,6 @@ def wish(
     if proposal.changes(situation.configuration):
         return proposal
     return replace(proposal, reason=f"hold: nothing left to change: {reason}")
-
-
-def _grown(situation: Situation, target: Configuration) -> Configuration:
-    """The target, but for what would shrink."""
-    had = situation.configuration
-    return Configuration(
-        {name: max(count, had.parallelism.get(name, 1)) for name, count in target.parallelism.items()},
-        max(target.executors, had.executors),
-        max(target.nodes, had.nodes),
-    )
 
 
 def _bounded(situation: Situation, proposal: Proposal) -> Configuration:

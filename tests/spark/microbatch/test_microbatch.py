@@ -70,6 +70,7 @@ class Seen:
     def __init__(self, engine: SparkEngine, observation: Observation) -> None:
         self.topology, self.kinds, self.model = engine.topology, engine.kinds, engine.model
         self.configuration, self._observation = engine.configuration, observation
+        self.alarmed = False
 
     def observe(self) -> Observation:
         return self._observation

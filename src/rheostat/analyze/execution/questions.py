@@ -55,6 +55,10 @@ class ExecutionModel(ABC):
         """The slots without which this parallelism cannot run at all; 0 if any number is enough."""
         return 0
 
+    def most_slots(self, parallelism: Mapping[str, int]) -> int:
+        """The slots beyond which this parallelism gains nothing."""
+        return self.slots_for(parallelism)
+
     def useful(self, instances: int, slots: int) -> int:
         """How many of an operator's instances can work at the same time on this many slots."""
         return instances

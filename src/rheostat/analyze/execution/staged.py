@@ -67,6 +67,11 @@ class Staged(ExecutionModel):
     def slots_for(self, parallelism: Mapping[str, int]) -> int:
         return max([count for name, count in parallelism.items() if name not in self.pinned] or [1])
 
+    def most_slots(self, parallelism: Mapping[str, int]) -> int:
+        most = {name: self._max_useful_slots(tasks) for name, tasks in parallelism.items()}
+        queries = [query & most.keys() for query in self.queries or (most.keys(),)]
+        return sum(max((most[name] for name in query), default=0) for query in queries)
+
     def useful(self, instances: int, slots: int) -> int:
         return min(instances, slots)
 

@@ -69,7 +69,11 @@ class Simulator:
     def local_time(self, now: float) -> float:
         return now
 
-    def sleep(self, seconds: float) -> None:
+    @property
+    def alarmed(self) -> bool:
+        return False  # it is only looked at when a turn is due
+
+    def sleep(self, seconds: float, roused: Callable[[], bool] = lambda: False) -> None:
         steps = round(seconds / self.settings.step_seconds)
         flow, record, mix = self.flow, self.record, self._mix
         nodes, instances = self.provider.nodes(), self.configuration.instances

@@ -126,6 +126,10 @@ class SparkEngine:
             alone=alone if self.provider.limited else 1.0,
         )
 
+    @property
+    def alarmed(self) -> bool:
+        return False  # no poll looks at the running batch yet
+
     def observe(self) -> Observation:
         self.poll()
         return self.monitor.observe(self.clock.now(), self.topology, self._parallelism)

@@ -1,0 +1,123 @@
+"""Overload as nodes and the running batch show it, before any batch has ended (P0's own signal)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rheostat.model.decision import Cause
+from rheostat.model.observation import ApplicationMeasures, NodeMeasures, Observation
+
+OVERLOADED = 0.9  # of a node's CPU or memory, as P0 has it
+COMPILING = 0.3  # chosen: a JVM whose compilers take a larger share of its CPU is still cold
+LASTING = 2  # late batches in a row that no cold JVM explains
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """Late batches on full nodes, in words and as causes; `cpu` and `memory` say what is full."""
+
+    words: str
+    causes: tuple[Cause, ...]
+    cpu: bool
+    memory: bool
+    growth: float = 1.0  # how many times the trigger the running batch will take; 1: it does not show
+
+
+def overload(observation: Observation) -> Overload | None:
+    """The overload in a window, or None. Missing is not zero: a node of unknown CPU counts as idle here.
+
+    A cold JVM is slow, too, and more nodes would only add colder ones. So one late batch is no overload
+    while the compilers are busy; a second one in a row is, whatever they do.
+
+    >>> node = NodeMeasures("n1", slots=2, cores=1.0, cpu=0.97)
+    >>> batch = ApplicationMeasures(trigger_seconds=3, running_seconds=31, tasks_done=12, tasks_left=188)
+    >>> overload(Observation(0, 10, {}, (node,), batch)).words
+    'nodes are above 0.9 CPU and the running batch has taken 31 s of a 3 s trigger, 12 of 200 tasks done'
+    """
+    application, nodes = observation.application, observation.nodes
+    late, cold = _late(application), _is_cold(nodes)
+    cpu, memory = _full_cpu(nodes), _full_memory(nodes)
+    if not late or not (cpu or memory) or (cold and late < LASTING):
+        return None
+    return Overload(
+        f"nodes are above {OVERLOADED:g} {_what(cpu, memory)} and {_batch_words(application, late)}",
+        (*cpu, *memory, *_batch_causes(application, late)),
+        bool(cpu),
+        bool(memory),
+        1.0 if cold or late < LASTING else _growth(application),
+    )
+
+
+def _late(application: ApplicationMeasures) -> int:
+    """Late batches in a row; an engine that does not watch the running batch tells of none."""
+    return max(application.late_batches or 0, int(_overdue(application)))
+
+
+def _overdue(application: ApplicationMeasures) -> bool:
+    """Whether the running batch has already taken longer than the trigger."""
+    running, trigger = application.running_seconds, application.trigger_seconds
+    return bool(running and trigger and running > trigger)
+
+
+def _is_cold(nodes: Iterable[NodeMeasures]) -> bool:
+    """Whether any node's JVM still compiles: a stage waits for its slowest node."""
+    return any(node.compiling is not None and node.compiling > COMPILING for node in nodes)
+
+
+def _full_cpu(nodes: tuple[NodeMeasures, ...]) -> tuple[Cause, ...]:
+    """The nodes' mean CPU, if above the limit: one hot node among idle ones is skew, not overload."""
+    cores = sum(node.cores for node in nodes)
+    mean = sum((node.cpu or 0.0) * node.cores for node in nodes) / cores if cores else 0.0
+    if mean <= OVERLOADED:
+        return ()
+    if len(nodes) == 1:
+        return (Cause("CPU", nodes[0].name, mean, ">", OVERLOADED),)
+    return (Cause("mean CPU", "nodes", mean, ">", OVERLOADED),)
+
+
+def _full_memory(nodes: Iterable[NodeMeasures]) -> tuple[Cause, ...]:
+    """Each node that is short of memory: its executor may end, and no other node's memory prevents that."""
+    measured = [
+        (word, node.name, share)
+        for node in nodes
+        for word, share in (("memory", node.memory), ("heap", node.heap))
+    ]
+    return tuple(
+        Cause(word, name, share, ">", OVERLOADED)
+        for word, name, share in measured
+        if share is not None and share > OVERLOADED
+    )
+
+
+def _batch_causes(application: ApplicationMeasures, late: int) -> tuple[Cause, ...]:
+    causes = (Cause("late batches in a row", "application", float(late), ">=", 1.0),)
+    running, trigger = application.running_seconds, application.trigger_seconds
+    if running is None or trigger is None or not _overdue(application):
+        return causes
+    return (Cause("seconds of the running batch", "application", running, ">", trigger), *causes)
+
+
+def _what(cpu: tuple[Cause, ...], memory: tuple[Cause, ...]) -> str:
+    return " and ".join(word for word, causes in (("CPU", cpu), ("memory", memory)) if causes)
+
+
+def _batch_words(application: ApplicationMeasures, late: int) -> str:
+    trigger = application.trigger_seconds
+    if not _overdue(application):
+        than = "the trigger" if trigger is None else f"the {trigger:g} s trigger"
+        return (
+            f"the last batch took longer than {than}"
+            if late == 1
+            else f"{late} batches in a row took longer than {than}"
+        )
+    words = f"the running batch has taken {application.running_seconds:.0f} s of a {trigger:g} s trigger"
+    done, left = application.tasks_done, application.tasks_left
+    return words if done is None or left is None else f"{words}, {done} of {done + left} tasks done"
+
+
+def _growth(application: ApplicationMeasures) -> float:
+    """How many times the trigger the running batch will take, if its tasks go on as they did."""
+    done, left = application.tasks_done, application.tasks_left
+    running, trigger = application.running_seconds, application.trigger_seconds
+    if not done or left is None or not running or not trigger:
+        return 1.0
+    return max(1.0, running * (done + left) / done / trigger)

@@ -1,0 +1,131 @@
+"""Late batches on full nodes are overload; anything less, or unknown, is not."""
+
+from typing import Any
+
+import pytest
+
+from rheostat.analyze.overload import Overload, overload
+from rheostat.model.decision import Cause
+from rheostat.model.observation import ApplicationMeasures, NodeMeasures, Observation
+
+RUNNING = ApplicationMeasures(trigger_seconds=3.0, running_seconds=31.0, tasks_done=12, tasks_left=188)
+
+
+def node(name: str = "n1", cpu: float | None = 0.97, **measures: Any) -> NodeMeasures:
+    return NodeMeasures(name, slots=2, cores=1.0, cpu=cpu, **measures)
+
+
+def seen(application: ApplicationMeasures, *nodes: NodeMeasures) -> Overload | None:
+    return overload(Observation(0.0, 10.0, {}, nodes or (node(),), application))
+
+
+def late(count: int, **measures: Any) -> ApplicationMeasures:
+    return ApplicationMeasures(trigger_seconds=3.0, late_batches=count, **measures)
+
+
+def test_a_batch_that_runs_over_its_trigger_on_a_full_node_is_overload() -> None:
+    assert seen(RUNNING) == Overload(
+        words="nodes are above 0.9 CPU and the running batch has taken 31 s of a 3 s trigger, "
+        "12 of 200 tasks done",
+        causes=(
+            Cause("CPU", "n1", 0.97, ">", 0.9),
+            Cause("seconds of the running batch", "application", 31.0, ">", 3.0),
+            Cause("late batches in a row", "application", 1.0, ">=", 1.0),
+        ),
+        cpu=True,
+        memory=False,
+    )
+
+
+def test_finished_batches_that_were_late_are_overload_too() -> None:
+    one, two = seen(late(1)), seen(late(2))
+    assert one is not None and two is not None
+    assert one.words == "nodes are above 0.9 CPU and the last batch took longer than the 3 s trigger"
+    assert two.words == ("nodes are above 0.9 CPU and 2 batches in a row took longer than the 3 s trigger")
+    assert two.causes[-1] == Cause("late batches in a row", "application", 2.0, ">=", 1.0)
+
+
+@pytest.mark.parametrize(
+    "application",
+    [
+        ApplicationMeasures(),
+        ApplicationMeasures(trigger_seconds=3.0, running_seconds=3.0, late_batches=0),
+        ApplicationMeasures(running_seconds=50.0),  # a trigger as soon as possible is never missed
+        ApplicationMeasures(trigger_seconds=0.0, running_seconds=50.0),
+        ApplicationMeasures(trigger_seconds=3.0, batch_seconds=9.0),  # of batches that may be long gone
+    ],
+)
+def test_without_a_late_batch_full_nodes_are_only_well_used(application: ApplicationMeasures) -> None:
+    assert seen(application) is None
+
+
+@pytest.mark.parametrize("cpu", [None, 0.0, 0.9])
+def test_a_late_batch_on_nodes_with_cpu_to_spare_or_of_unknown_cpu_is_not_overload(
+    cpu: float | None,
+) -> None:
+    assert seen(RUNNING, node(cpu=cpu)) is None
+
+
+def test_without_nodes_there_is_no_overload() -> None:
+    assert overload(Observation(0.0, 10.0, {}, (), RUNNING)) is None
+
+
+def test_one_hot_node_of_ten_is_skew_and_ten_hot_nodes_are_overload() -> None:
+    cool = [node(f"n{number}", 0.5) for number in range(2, 11)]
+    assert seen(RUNNING, node(cpu=1.0), *cool) is None
+    hot = seen(RUNNING, *(node(f"n{number}", 0.95) for number in range(10)))
+    assert hot is not None
+    assert hot.causes[0].subject == "nodes"
+    assert hot.causes[0].value == pytest.approx(0.95)
+
+
+def test_a_large_node_counts_for_more_and_one_of_unknown_cpu_as_idle() -> None:
+    large = NodeMeasures("large", slots=16, cores=16.0, cpu=0.99)
+    assert seen(RUNNING, large, node("n2", 0.1)) is not None
+    assert seen(RUNNING, node(), node("n2", None)) is None
+
+
+@pytest.mark.parametrize("what", ["memory", "heap"])
+def test_memory_above_the_limit_on_any_node_is_overload_whatever_its_cpu(what: str) -> None:
+    full = seen(late(1), node("n1", 0.2, **{what: 0.95}), node("n2", None, memory=0.3))
+    assert full is not None
+    assert (full.cpu, full.memory) == (False, True)
+    assert full.causes[0] == Cause(what, "n1", 0.95, ">", 0.9)
+    assert full.words.startswith("nodes are above 0.9 memory and")
+    both = seen(late(1), node("n1", 0.97, **{what: 0.95}))
+    assert both is not None
+    assert (both.cpu, both.memory) == (True, True)
+    assert both.words.startswith("nodes are above 0.9 CPU and memory and")
+
+
+def test_the_first_late_batch_of_a_cold_jvm_is_not_overload_and_the_second_is() -> None:
+    cold = node(compiling=0.5)
+    assert seen(late(1, running_seconds=40.0), cold) is None
+    assert seen(late(2, running_seconds=5.0), cold) is not None
+    assert seen(late(1), node(compiling=0.3)) is not None
+    assert seen(late(1), node(compiling=None)) is not None
+
+
+def test_one_cold_node_explains_one_late_batch_of_all() -> None:
+    assert seen(late(1), node("n1", 0.97, compiling=0.02), node("n2", 0.97, compiling=0.6)) is None
+
+
+def test_from_the_second_late_batch_on_the_running_one_shows_how_much_is_needed() -> None:
+    tasks = {"running_seconds": 6.0, "tasks_done": 50, "tasks_left": 150}
+
+    def growth(count: int, compiling: float = 0.0, **changed: Any) -> float:
+        found = seen(late(count, **{**tasks, **changed}), node(compiling=compiling))
+        assert found is not None
+        return found.growth
+
+    assert growth(2) == pytest.approx(8.0)  # 24 s of a 3 s trigger
+    assert growth(1) == growth(2, compiling=0.5) == 1.0
+    assert growth(2, tasks_done=0) == growth(2, tasks_left=None) == 1.0
+    assert growth(2, running_seconds=1.0, tasks_left=0) == 1.0
+
+
+def test_every_cause_holds() -> None:
+    found = seen(late(3, running_seconds=9.0), node(memory=0.99, heap=0.91))
+    assert found is not None
+    assert len(found.causes) == 5
+    assert all(cause.holds() for cause in found.causes)
