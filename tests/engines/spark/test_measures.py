@@ -26,7 +26,7 @@ def stage(batch: int, number: int, parents: list[int], cpu: float = 0.1, **more:
         "event": "stage", "id": number, "parents": parents, "query": "q", "batch": batch, "tasks": 2,
         "failed": False,
         "cpu_ns": cpu * 1e9, "run_ms": 500, "wait_ms": 100, "gc_ms": 0, "python_ms": 0,
-        "each": [["0", cpu * 0.25e9, 30], ["1", cpu * 0.75e9, 10]],
+        "each": [["0", cpu * 0.25e9, 30, 250], ["1", cpu * 0.75e9, 10, 250]],
     }  # fmt: skip
     return {**event, **more}
 
@@ -126,8 +126,8 @@ def test_the_backlog_follows_from_what_the_source_was_offered() -> None:
 
 def batch(number: int, started: float, count: float, **more: Any) -> Batch:
     runs = (
-        StageRun(1, 0.1, 0.1, (("0", 0.1, count),)),
-        StageRun(2, 0.4, 0.5, (("0", 0.1, 30), ("1", 0.3, 10))),
+        StageRun(1, 0.1, 0.1, (("0", 0.1, count, 0.1),)),
+        StageRun(2, 0.4, 0.5, (("0", 0.1, 30, 0.2), ("1", 0.3, 10, 0.3))),
     )
     values: dict[str, Any] = {
         "finished": started + 1.0, "input_rows": count, "backlog": None,
