@@ -55,6 +55,16 @@ class ExecutionModel(ABC):
         """The slots without which this parallelism cannot run at all; 0 if any number is enough."""
         return 0
 
+    def batch_seconds(
+        self,
+        busy: Mapping[str, float],
+        parallelism: Mapping[str, int],
+        slots: int,
+        partitions: Mapping[str, int] = {},
+    ) -> float | None:
+        """How long batches would take with other numbers of state partitions; None: there are no batches."""
+        return None
+
     def useful(self, instances: int, slots: int) -> int:
         """How many of an operator's instances can work at the same time on this many slots."""
         return instances
