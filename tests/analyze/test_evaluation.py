@@ -132,3 +132,15 @@ def test_a_source_without_any_entry_is_missing_too() -> None:
 def test_a_stream_on_which_nothing_flowed_keeps_its_stated_selectivity() -> None:
     sigma = measured_selectivity(WORDS, seen(lines=OperatorMeasures(1, 0.0, 0.0), count=None))
     assert sigma == {("lines", "split"): 1.0, ("split", "count"): 5.0}
+
+
+def test_what_state_partitions_take_is_no_cost_per_row() -> None:
+    # 2,500 rows in 40 s of slots and 2.5 s of CPU, of which 200 partitions took 38 s
+    counted = replace(MEASURED["count"], busy_seconds=40.0, state_seconds=38.0)
+    model = Staged(10.0, 0.0, partition_seconds={"count": 0.19})
+    judged = judge(seen(count=counted), model).operators["count"]
+    assert judged.busy == pytest.approx(500 * 2.0 / 2500)
+    assert judged.cost_seconds == pytest.approx(0.001 * 2 / 40)
+    ten_times = judge(seen(load=1000.0, count=counted), model).operators["count"]
+    # four partitions on six slots take one wave of 0.19 s, whatever the load
+    assert ten_times.utilisation - 0.019 == pytest.approx(10 * (judged.utilisation - 0.019))

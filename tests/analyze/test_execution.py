@@ -135,3 +135,42 @@ def test_where_every_operator_is_pinned_instances_come_by_the_node() -> None:
     fixed = FixedTasks(10.0, 0.0, {"a": 4, "b": 200}, node_slots=2)
     assert fixed.parallelism_for({"a": 2.0, "b": 2.0}, 0.8) == {"a": 8, "b": 8}
     assert (fixed.step, fixed.whole_steps(3), fixed.slots_for({"a": 4, "b": 7})) == (2, 4, 8)
+
+
+def test_state_partitions_take_turns_on_the_slots_beside_the_rows() -> None:
+    model = Staged(10.0, 0.0, {"count": 200}, partition_seconds={"count": 0.1})
+    few, many = ({**dict.fromkeys(BUSY, 4), "count": count} for count in (4, 200))
+    used = [model.utilisation(BUSY, counts, 4)["count"] for counts in (few, many)]
+    assert used == pytest.approx([5 / 4 + 0.1 / 10, 5 / 4 + 50 * 0.1 / 10])
+
+
+def test_more_slots_are_asked_for_where_state_partitions_fill_the_interval() -> None:
+    without, model = (
+        FixedTasks(3.0, 0.0, {"a": 2, "b": 200}, partition_seconds=costs) for costs in ({}, {"b": 0.05})
+    )
+    assert without.parallelism_for({"a": 0.1, "b": 0.1}, 0.8) == {"a": 1, "b": 1}
+    slots = model.parallelism_for({"a": 0.1, "b": 0.1}, 0.8)["a"]
+    assert model.utilisation({"a": 0.1, "b": 0.1}, {}, slots)["a"] <= 0.8
+    assert model.utilisation({"a": 0.1, "b": 0.1}, {}, slots - 1)["a"] > 0.8
+
+
+@given(
+    st.floats(0, 20), st.floats(0, 2), st.integers(1, 400), st.integers(0, 4), st.floats(1, 4), st.booleans()
+)
+def test_with_state_partitions_neither_endless_slots_are_asked_for_nor_the_target_missed_without_need(
+    work: float, cost: float, tasks: int, node_slots: int, alone: float, pinned: bool
+) -> None:
+    fixed = {"b": tasks} if pinned else {}
+    model = Staged(10.0, 0.1, fixed, (), node_slots, min(alone, node_slots or 1), {"b": cost})
+    busy = {"a": work, "b": 0.1}
+    chosen = model.parallelism_for(busy, 0.8)
+    slots = ceil(chosen["a"] / max(1, node_slots)) * max(1, node_slots)
+    floor = 0.1 / (tasks if pinned else 1) + cost / 10
+    assert model.utilisation(busy, chosen, slots)["a"] <= max(0.8, 0.02 + 1.2 * floor + 1e-6)
+
+
+def test_a_query_without_rows_pays_for_no_partitions() -> None:
+    apart = (frozenset({"lines", "split"}), frozenset({"count"}))
+    model = Staged(10.0, 0.0, {"count": 200}, apart, partition_seconds={"count": 0.1})
+    quiet = {"lines": 1.0, "split": 0.0, "count": 0.0}
+    assert model.utilisation(quiet, {"lines": 4, "split": 4, "count": 200}, 4)["count"] == 0.25

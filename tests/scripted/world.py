@@ -143,7 +143,8 @@ class World:
         tasks = {"in": 1, **self.running, "total": self.state}
         for index, name in enumerate(CHAIN):
             cpu = int(self.task_cpu_seconds * 1e9)
-            each = [[ready[n % len(ready)].id, cpu, ROWS // tasks[name]] for n in range(tasks[name])]
+            held_ms = cpu / 1e6
+            each = [[ready[n % len(ready)].id, cpu, ROWS // tasks[name], held_ms] for n in range(tasks[name])]
             stage, count = 10 * number + index, len(each)
             self.events.append(
                 {"event": "stage", "id": stage, "parents": [stage - 1] * (index > 0), "query": "q",

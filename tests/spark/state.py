@@ -20,4 +20,4 @@ def tasks_per_executor(engine: SparkEngine) -> list[int]:
 
 def executors_with_state(engine: SparkEngine) -> list[str]:
     """Return the executor of each task of the stateful operator, in the newest batch."""
-    return [executor for executor, _, _ in newest_batch(engine).stages[-1].each]
+    return [executor for executor, *_ in newest_batch(engine).stages[-1].each]

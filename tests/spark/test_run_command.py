@@ -104,7 +104,7 @@ def test_a_script_without_a_changeable_stage_gets_nodes_that_run_more_of_its_tas
         assert outcome.configuration.parallelism == {"1-scan": 1, "2-aggregate": 3}
         observe_batches(engine, 3)
         aggregate = next(stage for stage in newest_batch(engine).stages if stage.tasks == 3)
-        assert len({executor for executor, _, _ in aggregate.each}) == 2
+        assert len({executor for executor, *_ in aggregate.each}) == 2
         into = engine.apply(plan(engine, nodes=1, **{"2-aggregate": 2}))
         assert (into.status, into.configuration.nodes) == (Status.APPLIED, 1)
         observe_batches(engine, 1)

@@ -101,7 +101,7 @@ def _cost(topology: Topology, name: str, measures: OperatorMeasures | None) -> f
     if measures is None or measures.processed is None or measures.cpu_seconds is None:
         return None
     if measures.processed > 0:
-        return measures.cpu_seconds / measures.processed
+        return (measures.row_cpu_seconds or 0.0) / measures.processed
     if measures.received == 0:
         return topology.operator(name).cost_seconds
     return None

@@ -28,10 +28,32 @@ class OperatorMeasures:
     emitted: Mapping[str, float] = field(default_factory=dict)  # rows per downstream operator
     cpu_seconds: Measure = None
     busy_seconds: Measure = None  # summed over instances: working, not waiting for input or output
+    partitions: int | None = None  # of its state
+    partition_seconds: Measure = None  # for which a batch holds a slot per state partition, rows or not
+    state_seconds: Measure = None  # the part of busy_seconds that the state partitions took
     waiting: Measure = None  # rows in its queue at the window's end
     arrivals: tuple[float, ...] = ()  # rows received in equal parts of the window, in order
     instances: tuple[InstanceMeasures, ...] = ()
     skew: Measure = None  # the largest instance's rows (or CPU) over their mean; 1: even
+
+    @property
+    def row_busy_seconds(self) -> Measure:
+        """The part of busy_seconds that the rows took: ten times the rows need no more state partitions."""
+        if self.busy_seconds is None or self.state_seconds is None:
+            return self.busy_seconds
+        return max(0.0, self.busy_seconds - self.state_seconds)
+
+    @property
+    def row_cpu_seconds(self) -> Measure:
+        """The part of cpu_seconds that the rows took, by their share of the time.
+
+        >>> OperatorMeasures(200, cpu_seconds=3.0, busy_seconds=40.0, state_seconds=38.0).row_cpu_seconds
+        0.15
+        """
+        rows = self.row_busy_seconds
+        if self.cpu_seconds is None or not rows or not self.busy_seconds or self.state_seconds is None:
+            return self.cpu_seconds
+        return self.cpu_seconds * rows / self.busy_seconds
 
 
 @dataclass(frozen=True, slots=True)

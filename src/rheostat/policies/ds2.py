@@ -95,6 +95,6 @@ def _busy_per_row(situation: Situation) -> dict[str, float]:
 def _seconds_per_row(situation: Situation, name: str) -> float:
     """Useful time per row; the CPU cost stands in where the engine cannot tell waiting from working."""
     measures = situation.observation.operators[name]
-    if measures.busy_seconds and measures.processed:
-        return measures.busy_seconds / measures.processed
+    if measures.row_busy_seconds and measures.processed:
+        return measures.row_busy_seconds / measures.processed
     return situation.evaluation.operators[name].cost_seconds / situation.slot_cores

@@ -10,6 +10,7 @@ from rheostat.engines.spark.observe.application_measures import application, sta
 from rheostat.engines.spark.observe.batch_window import BatchWindow
 from rheostat.engines.spark.observe.batches import Batch, Ledger, StageRun
 from rheostat.engines.spark.observe.operator_measures import operators
+from rheostat.engines.spark.observe.partition_costs import with_partition_costs
 from rheostat.engines.spark.observe.query_window import Query
 from rheostat.engines.spark.protocol import QueryStage
 from rheostat.model.configuration import NodeKind
@@ -26,7 +27,7 @@ def stage(batch: int, number: int, parents: list[int], cpu: float = 0.1, **more:
         "event": "stage", "id": number, "parents": parents, "query": "q", "batch": batch, "tasks": 2,
         "failed": False,
         "cpu_ns": cpu * 1e9, "run_ms": 500, "wait_ms": 100, "gc_ms": 0, "python_ms": 0,
-        "each": [["0", cpu * 0.25e9, 30], ["1", cpu * 0.75e9, 10]],
+        "each": [["0", cpu * 0.25e9, 30, 250], ["1", cpu * 0.75e9, 10, 250]],
     }  # fmt: skip
     return {**event, **more}
 
@@ -126,8 +127,8 @@ def test_the_backlog_follows_from_what_the_source_was_offered() -> None:
 
 def batch(number: int, started: float, count: float, **more: Any) -> Batch:
     runs = (
-        StageRun(1, 0.1, 0.1, (("0", 0.1, count),)),
-        StageRun(2, 0.4, 0.5, (("0", 0.1, 30), ("1", 0.3, 10))),
+        StageRun(1, 0.1, 0.1, (("0", 0.1, count, 0.1),)),
+        StageRun(2, 0.4, 0.5, (("0", 0.1, 30, 0.2), ("1", 0.3, 10, 0.3))),
     )
     values: dict[str, Any] = {
         "finished": started + 1.0, "input_rows": count, "backlog": None,
@@ -262,6 +263,38 @@ def test_the_overhead_of_a_stage_is_the_time_in_which_no_task_ran() -> None:
     assert stage_overhead(slow, 2, 2) == pytest.approx((2.0 - 0.35) / 2)
     assert stage_overhead(slow, 2, 1) == pytest.approx((2.0 - 0.6) / 2)  # one after the other
     assert stage_overhead(slow, 3, 2) is None  # stages that do not match tell nothing
+
+
+def test_a_stateful_stage_says_what_its_partitions_took_apart_from_its_rows() -> None:
+    # work's two tasks held their slots for 0.5 s, rows took 0.1 s of them
+    query = Query("", ("in", "work"), Ledger(60.0), 5.0)
+    query.stages = (QueryStage("in"), QueryStage("work", stateful=True))
+    for number in range(5):  # of which two are cold
+        query.add(batch(number, 2.0 * number, 40, update_seconds=(0.1,), finished=2.0 * number + 2), slots=2)
+    assert list(query.partition_costs["work"]) == pytest.approx([0.2] * 3)
+    result = operators(CHAIN, CHAIN.names, query.window(False, 0.0, 10.0), query.shares(), {}, {}, KINDS)
+    assert (result["work"].partitions, result["in"].partitions) == (2, None)
+    assert result["work"].partition_seconds == pytest.approx(0.2)
+    assert (result["work"].busy_seconds, result["work"].state_seconds) == pytest.approx((1.5, 1.2))
+    assert result["work"].row_busy_seconds == pytest.approx(0.3)
+    assert result["in"].partition_seconds is result["in"].state_seconds is None
+
+
+def test_what_rows_took_is_read_per_stateful_operator_from_below() -> None:
+    above_first = [{"allUpdatesTimeMs": 300, "commitTimeMs": 80}, {"allUpdatesTimeMs": 100}]
+    [both], _ = read(Ledger(60.0), [stage(0, 1, []), progress(0, 1, 4, stateOperators=above_first)])
+    assert both.update_seconds == (0.1, 0.3)
+    [absurd], _ = read(Ledger(60.0), [progress(1, 2, 4, stateOperators=[{"allUpdatesTimeMs": "x"}])])
+    assert absurd.update_seconds == ()
+
+
+@pytest.mark.parametrize(
+    "more", [{"update_seconds": ()}, {"idle": True}, {"doubt": "absurd"}, {"stages": ()}]
+)
+def test_a_batch_that_does_not_tell_leaves_the_cost_of_partitions_unknown(more: dict[str, Any]) -> None:
+    planned = (QueryStage("in"), QueryStage("work", stateful=True))
+    plain = batch(1, 2, 40, **{"update_seconds": (0.1,), **more})
+    assert with_partition_costs(plain, planned) == plain
 
 
 def test_an_operator_that_reads_a_topic_has_a_queue_of_its_own() -> None:

@@ -28,9 +28,9 @@ class LinearCosts:
 
     def learn(self, observation: Observation, evaluation: Evaluation) -> None:
         for name, measures in observation.operators.items():
-            if measures.processed and measures.cpu_seconds is not None:
+            if measures.processed and measures.row_cpu_seconds is not None:
                 rows, cpu = self._sums.get(name, [0.0, 0.0])
-                self._sums[name] = [rows + measures.processed, cpu + measures.cpu_seconds]
+                self._sums[name] = [rows + measures.processed, cpu + measures.row_cpu_seconds]
 
     def busy(self, rates: Mapping[str, float]) -> dict[str, float]:
         return {name: rate * self._cost(name) / self._slot_cores for name, rate in rates.items()}

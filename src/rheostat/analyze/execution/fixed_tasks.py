@@ -31,6 +31,15 @@ class FixedTasks(Staged):
     ) -> dict[str, float]:
         return super().utilisation(busy, self.pinned, slots)  # all tasks run, in however many waves
 
+    def batch_seconds(
+        self,
+        busy: Mapping[str, float],
+        parallelism: Mapping[str, int],
+        slots: int,
+        partitions: Mapping[str, int] = {},
+    ) -> float:
+        return super().batch_seconds(busy, self.pinned, slots, partitions)
+
     def parallelism_for(self, busy: Mapping[str, float], target: float) -> dict[str, int]:
         return dict.fromkeys(busy, self.whole_steps(self._slots_needed(busy, target)))
 

@@ -59,6 +59,16 @@ class ExecutionModel(ABC):
         """The slots beyond which this parallelism gains nothing."""
         return self.slots_for(parallelism)
 
+    def batch_seconds(
+        self,
+        busy: Mapping[str, float],
+        parallelism: Mapping[str, int],
+        slots: int,
+        partitions: Mapping[str, int] = {},
+    ) -> float | None:
+        """How long batches would take with other numbers of state partitions; None: there are no batches."""
+        return None
+
     def useful(self, instances: int, slots: int) -> int:
         """How many of an operator's instances can work at the same time on this many slots."""
         return instances

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 
 from rheostat.analyze.execution.questions import ExecutionModel, ceil
 from rheostat.model.observation import Observation, OperatorMeasures
@@ -38,6 +39,16 @@ class Staged(ExecutionModel):
     >>> apart.utilisation({"a": 0.5, "b": 0.5, "c": 1.0}, {"a": 4, "b": 4, "c": 4}, slots=4)
     {'a': 0.7, 'b': 0.7, 'c': 0.7}
 
+    A stateful operator pays for each partition of its state, with rows or without, in waves on the slots.
+
+    >>> counts = Staged(10, 0.0, {"b": 200}, partition_seconds={"b": 0.1})
+    >>> [counts.utilisation({"a": 0.4, "b": 0.4}, {"a": 4, "b": 200}, slots)["b"] for slots in (2, 4)]
+    [1.4, 0.7]
+    >>> [counts.batch_seconds({"a": 0.4, "b": 0.4}, {"a": 4}, 4, {"b": count}) for count in (200, 16, 4)]
+    [7.0, 2.4, 2.1]
+    >>> counts.parallelism_for({"a": 0.4, "b": 0.4}, target=0.8)
+    {'a': 4, 'b': 200}
+
     A query that receives no rows runs no batch.
 
     >>> apart.utilisation({"a": 0.0, "b": 0.0, "c": 1.0}, {"a": 4, "b": 4, "c": 4}, slots=4)
@@ -50,14 +61,36 @@ class Staged(ExecutionModel):
     queries: tuple[frozenset[str], ...] = ()  # empty: all operators form one query
     node_slots: int = 0  # per node; 0: it does not matter which node a slot is on
     alone: float = 1.0  # speed-up of a task that has a node to itself
+    partition_seconds: Mapping[str, float] = field(default_factory=dict)  # of a slot, per stateful operator
     name = "staged"
     takes_turns = True
 
     def utilisation(
         self, busy: Mapping[str, float], parallelism: Mapping[str, int], slots: int
     ) -> dict[str, float]:
-        work = sum(work / self._worth(parallelism[name], slots) for name, work in busy.items())
-        return dict.fromkeys(busy, work + self._overhead(busy))
+        work, fixed = self._work(busy, parallelism, slots), self._regardless(busy, parallelism, slots)
+        return dict.fromkeys(busy, work + fixed)
+
+    def batch_seconds(
+        self,
+        busy: Mapping[str, float],
+        parallelism: Mapping[str, int],
+        slots: int,
+        partitions: Mapping[str, int] = {},
+    ) -> float:
+        """How long batches would take with these state partitions; where none are given, with those that are.
+
+        A batch that takes longer than the interval between triggers finds the rows of all that time.
+
+        >>> [Staged(10, 1.0).batch_seconds({"a": busy}, {"a": 1}, 1) for busy in (0.8, 0.95, 1.0)]
+        [9.0, 20.0, inf]
+        """
+        counts = {**dict.fromkeys(busy, slots), **self.pinned, **parallelism, **partitions}
+        work = self._work(busy, counts, slots)
+        fixed = self._regardless(busy, counts, slots)
+        if work + fixed <= 1:
+            return round((work + fixed) * self.trigger_seconds, 9)
+        return round(fixed / (1 - work) * self.trigger_seconds, 9) if work < 1 - _SLACK else inf
 
     def parallelism_for(self, busy: Mapping[str, float], target: float) -> dict[str, int]:
         if target <= self._overhead(busy):
@@ -83,9 +116,9 @@ class Staged(ExecutionModel):
 
         But tasks that ran faster because they were alone on their nodes will need more slot time elsewhere.
         """
-        if not measures.busy_seconds or not measures.processed:
+        if not measures.row_busy_seconds or not measures.processed:
             return by_cpu
-        held = measures.busy_seconds / measures.processed
+        held = measures.row_busy_seconds / measures.processed
         return max(held, by_cpu) if self.alone > 1 else held
 
     def measured_load(self, observation: Observation, sources: Iterable[str]) -> float:
@@ -107,7 +140,9 @@ class Staged(ExecutionModel):
             return 1
         fixed = self._fixed(busy)
         free = sum(work for name, work in busy.items() if name not in fixed)
-        min_held = self._held(fixed, busy, max(map(self._max_useful_slots, fixed.values()), default=0))
+        min_held = self._held(
+            fixed, busy, max(map(self._max_useful_slots, fixed.values()), default=self.node_slots or 1)
+        )
         room = max(room, min_held * (1 + _GAIN))
         count = max(1, ceil(sum(busy.values()) / room))
         while free / count + self._held(fixed, busy, count) > room + _SLACK:
@@ -120,7 +155,8 @@ class Staged(ExecutionModel):
     def _held(self, fixed: Mapping[str, int], busy: Mapping[str, float], count: int) -> float:
         """The share of the interval that the pinned stages take on enough nodes for this many slots."""
         slots = ceil(count / self.node_slots) * self.node_slots if self.node_slots else count
-        return sum(busy[name] / self._worth(tasks, slots) for name, tasks in fixed.items())
+        held = sum(busy[name] / self._worth(tasks, slots) for name, tasks in fixed.items())
+        return held + self._state(busy, {**dict.fromkeys(busy, count), **fixed}, slots)
 
     def _max_useful_slots(self, tasks: int) -> int:
         """The number of slots above which this many tasks gain nothing."""
@@ -135,6 +171,38 @@ class Staged(ExecutionModel):
             return min(tasks, slots)
         together = ceil(tasks / max(1, slots // self.node_slots))
         return min(slots, tasks * min(self.alone, self.node_slots / together))
+
+    def _work(self, busy: Mapping[str, float], parallelism: Mapping[str, int], slots: int) -> float:
+        """The share of the interval that the rows take."""
+        return sum(work / self._worth(parallelism[name], slots) for name, work in busy.items())
+
+    def _regardless(self, busy: Mapping[str, float], parallelism: Mapping[str, int], slots: int) -> float:
+        """The share of the interval that a batch takes however many rows it has."""
+        return self._overhead(busy) + self._state(busy, parallelism, slots)
+
+    def _state(self, busy: Mapping[str, float], parallelism: Mapping[str, int], slots: int) -> float:
+        """The share of the interval that state partitions take in the queries that receive rows."""
+        costs = {name: cost for name, cost in self.partition_seconds.items() if name in busy}
+        if not costs:
+            return 0.0
+        queries = self.queries or (frozenset(busy),)
+        active = {name for query in queries if any(busy.get(name) for name in query) for name in query}
+        waves = {name: self._waves(parallelism[name], slots) for name in costs.keys() & active}
+        return sum(costs[name] * count for name, count in waves.items()) / self.trigger_seconds
+
+    def _waves(self, tasks: int, slots: int) -> float:
+        """How often as long as one task, in full company, the tasks of a stage take on these slots.
+
+        >>> [Staged()._waves(tasks, 4) for tasks in (3, 4, 5, 200)]
+        [1, 1, 2, 50]
+        >>> [Staged(node_slots=2, alone=2.0)._waves(tasks, 4) for tasks in (2, 3, 5)]  # two nodes
+        [0.5, 1, 1.5]
+        """
+        slots = max(1, slots)
+        if not self.node_slots:
+            return ceil(tasks / slots)
+        full, rest = divmod(ceil(tasks / max(1, slots // self.node_slots)), min(slots, self.node_slots))
+        return full + (1 / min(self.alone, self.node_slots / rest) if rest else 0)
 
     def _overhead(self, busy: Mapping[str, float]) -> float:
         """The share of the interval that the longest query's stages take, however many rows they have."""

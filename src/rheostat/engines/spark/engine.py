@@ -124,6 +124,7 @@ class SparkEngine:
             tuple(frozenset(query.operators) for query in self.monitor.queries.values()),
             node_slots=min(kind.slots for kind in kinds),
             alone=alone if self.provider.limited else 1.0,
+            partition_seconds=self.monitor.partition_seconds(),
         )
 
     @property

@@ -111,7 +111,7 @@ class StageEnded(_Heard):
     run_ms: Work
     wait_ms: Work
     python_ms: Work
-    each: tuple[tuple[str, Work, Rows], ...]  # per task: executor, CPU nanoseconds, rows
+    each: tuple[tuple[str, Work, Rows, Work], ...]  # per task: executor, CPU ns, rows, ms in its slot
     place: Count = None  # which stage of its batch's plan it is; None: of another plan, or not known
     places: Count = None  # the stages that this plan has
     event: Literal["stage"] = "stage"
@@ -123,6 +123,9 @@ class StateProgress(_Said):
 
     num_rows_total: Count = None
     memory_used_bytes: Bytes = None
+    all_updates_time_ms: Milliseconds = None  # its rows took, summed over its partitions
+    commit_time_ms: Milliseconds = None
+    num_shuffle_partitions: Count = None
     custom_metrics: Annotated[Mapping[str, Bytes], WrapValidator(_or_empty)] = field(default_factory=dict)
 
 

@@ -27,11 +27,18 @@ class StageRun:
     tasks: int
     cpu_seconds: float  # of its tasks and of the Python workers that served them
     busy_seconds: float  # its tasks' time without waiting for input
-    each: tuple[tuple[str, float, float], ...]  # per task: executor, CPU seconds, rows
+    each: tuple[tuple[str, float, float, float], ...]  # per task: executor, CPU seconds, rows, seconds held
     parents: tuple[int, ...] = ()
     place: int | None = None  # in the batch's plan; None: it is of another plan, or not known
     places: int | None = None  # the stages of that plan
     times: int = 1  # how often it ran
+
+    state_seconds: float | None = None  # what its state partitions took of busy_seconds; None: unknown
+
+    @property
+    def held_seconds(self) -> float:
+        """For how long its tasks held their slots, from launch to end."""
+        return sum(held for *_, held in self.each)
 
 
 NOTHING = StageRun(0, 0.0, 0.0, ())
@@ -58,6 +65,7 @@ class Batch:
     run: str = ""  # of its query; another one begins with every restart
     other: StageRun = NOTHING  # stages outside its plan: what foreachBatch() runs, what is broadcast
     cold: bool = False  # one of the first of its run: its JVMs load classes and compile
+    update_seconds: tuple[float, ...] = ()  # of rows in each stateful operator, lowest first; empty: unknown
 
     def follows(self, before: "Batch") -> bool:
         """Whether no batch is missing between the two: in a restart, a rewrite of state counts as a batch."""
@@ -216,6 +224,7 @@ class Ledger:
             query=self.name,
             end=offsets.end(progress.sources),
             run=progress.run_id,
+            update_seconds=_updates(progress.state_operators),
         )
 
     @property
@@ -243,7 +252,10 @@ def _stage(event: spark.StageEnded) -> StageRun:
         tasks=event.tasks,
         cpu_seconds=event.cpu_ns / 1e9 + event.python_ms / 1e3,
         busy_seconds=max(0.0, event.run_ms - event.wait_ms) / 1e3,
-        each=tuple((executor, cpu_ns / 1e9, float(rows)) for executor, cpu_ns, rows in event.each),
+        each=tuple(
+            (executor, cpu_ns / 1e9, float(rows), held_ms / 1e3)
+            for executor, cpu_ns, rows, held_ms in event.each
+        ),
         parents=event.parents,
         place=event.place,
         places=event.places,
@@ -333,6 +345,12 @@ def _plus(first: StageRun | None, second: StageRun) -> StageRun:
 def _state_bytes(state: StateProgress) -> int | None:
     """The size of RocksDB's files where it is given, else what the provider says it holds in memory."""
     return state.custom_metrics.get("rocksdbSstFileSize") or state.memory_used_bytes
+
+
+def _updates(states: Sequence[StateProgress]) -> tuple[float, ...]:
+    """What rows took in each stateful operator; Spark lists the last of them first."""
+    known = [state.all_updates_time_ms for state in reversed(states)]
+    return () if None in known else tuple((ms or 0.0) / 1000 for ms in known)
 
 
 def _total(values: Iterable[int | None]) -> float | None:

@@ -148,6 +148,14 @@ class Monitor:
         overheads = [typical(query.overheads) for query in self.queries.values() if query.overheads]
         return median(overheads) if overheads else None
 
+    def partition_seconds(self) -> dict[str, float]:
+        """What a state partition costs per stateful operator, by its query's latest batches."""
+        return {
+            name: median(costs)
+            for query in self.queries.values()
+            for name, costs in query.partition_costs.items()
+        }
+
     def observe(
         self,
         now: float,

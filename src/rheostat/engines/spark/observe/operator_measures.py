@@ -3,9 +3,11 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from statistics import median
 
 from rheostat.engines.spark.observe.batch_window import BatchWindow, arrived
 from rheostat.engines.spark.observe.batches import StageRun
+from rheostat.engines.spark.observe.partition_costs import partition_seconds, partitions
 from rheostat.engines.spark.query_graph import received
 from rheostat.model.configuration import NodeKind
 from rheostat.model.observation import InstanceMeasures, OperatorMeasures
@@ -39,9 +41,8 @@ def operators(
         rows_measured = _rows_in(topology, _complete(warm, stages), stages, name)
         measured[name] = OperatorMeasures(
             # A batch that stands in may have run with another size.
-            parallelism=runs[-1][0].tasks
-            if runs and runs[-1] and not window.stale
-            else parallelism.get(name, 1),
+            parallelism=(runs[-1][0].tasks if runs and runs[-1] and not window.stale else 0)
+            or parallelism.get(name, 1),
             received=(None if came is None else came * share) if first else rows_in,
             processed=rows_in,
             emitted=_known(
@@ -54,6 +55,9 @@ def operators(
             busy_seconds=None
             if window.realtime
             else _work(warm_runs, rows_in, rows_measured, lambda run: run.busy_seconds),
+            partitions=partitions(runs[-1]) if runs else None,
+            partition_seconds=_median(list(map(partition_seconds, warm_runs))),
+            state_seconds=_state_seconds(warm_runs, rows_in, rows_measured),
             waiting=_waiting(window) if linked else None,
             arrivals=tuple(
                 batch.input_rows * share for batch in (window.ran if window.stale else window.batches)
@@ -81,7 +85,7 @@ def source_shares(
 
 
 def _rows_read(runs: list[list[StageRun]]) -> float:
-    return sum(rows for batch in runs for run in batch[:1] for _, _, rows in run.each)
+    return sum(rows for batch in runs for run in batch[:1] for _, _, rows, _ in run.each)
 
 
 def _warm(window: BatchWindow) -> BatchWindow:
@@ -173,12 +177,24 @@ def _work(
     return work * (rows / measured) if rows and measured else work
 
 
+def _state_seconds(runs: list[list[StageRun]], rows: float | None, measured: float | None) -> float | None:
+    """What the state partitions took in all batches, as busy_seconds counts it; None if any does not say."""
+    if not runs or any(partitions(batch) is None for batch in runs):
+        return None
+    return _work(runs, rows, measured, lambda run: run.state_seconds or 0.0)
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
+
+
 def _skew(runs: list[list[StageRun]], realtime: bool) -> float | None:
     """The largest instance over the mean, by rows, or by CPU where Spark counts no rows."""
     ratios = []
     for batch in runs:
         for run in batch[:1]:
-            shares = [cpu if realtime else rows for _, cpu, rows in run.each]
+            shares = [cpu if realtime else rows for _, cpu, rows, _ in run.each]
             if shares and sum(shares) > 0:
                 ratios.append(max(shares) * len(shares) / sum(shares))
     return sum(ratios) / len(ratios) if ratios else None
@@ -195,7 +211,7 @@ def _instances(
         return ()
     seconds = max(window.ran[-1].seconds, 1e-9)
     offered = {name: seconds * kind.slot_cores for name, kind in kinds.items()}
-    hosts = [(nodes.get(executor, "?"), cpu) for executor, cpu, _ in runs[-1][0].each]
+    hosts = [(nodes.get(executor, "?"), cpu) for executor, cpu, _, _ in runs[-1][0].each]
     return tuple(
         InstanceMeasures(node, utilisation=cpu / offered[node] if node in offered else None)
         for node, cpu in hosts
@@ -223,7 +239,7 @@ def hosted(
         runs = _runs(window, stages, name)
         if name not in stages or not runs:
             return None
-        placed.update((nodes.get(executor, "?"), name) for run in runs[-1][:1] for executor, _, _ in run.each)
+        placed.update((nodes.get(executor, "?"), name) for run in runs[-1][:1] for executor, *_ in run.each)
     if not window.realtime:  # tasks beyond the slots run one after the other
         placed = Counter(
             {

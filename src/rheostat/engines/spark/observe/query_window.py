@@ -9,6 +9,7 @@ from typing import TypedDict
 from rheostat.engines.spark.observe.application_measures import stage_overhead
 from rheostat.engines.spark.observe.batch_window import BatchWindow
 from rheostat.engines.spark.observe.batches import Batch, Ledger
+from rheostat.engines.spark.observe.partition_costs import partition_seconds, with_partition_costs
 from rheostat.engines.spark.protocol import QueryStage, QueryStatus, RunningBatch
 from rheostat.engines.spark.query_graph import operator_of
 
@@ -44,6 +45,7 @@ class Query:
         self._cold = COLD_BATCHES
         self._changed = 0.0  # a batch that began earlier ran in another size; infinite during a change
         self.overheads: deque[float] = deque(maxlen=OVERHEADS)  # of a stage, in the latest batches of windows
+        self.partition_costs: dict[str, deque[float]] = {}  # per stateful operator, in the same batches
         self._latest: tuple[Batch, ...] = ()  # of this run, after the cold ones
         self._judged: tuple[Batch | None, Batch] | None = None  # the last in a window, and the one before it
 
@@ -56,6 +58,8 @@ class Query:
 
     def add(self, batch: Batch, slots: int) -> None:
         """Take a batch that ended; it ran on this many slots."""
+        if not self.ledger.realtime:  # there a task holds its slot for the whole batch
+            batch = with_partition_costs(batch, self.stages)
         cold = self._cold > 0 and not batch.idle
         follows = any(batch.number <= last.number + 1 for last in self._latest[-1:])
         if batch.idle and any(last.idle for last in self._latest[-1:]):
@@ -75,6 +79,16 @@ class Query:
             self.batches.append(batch)
             overhead = None if cold else stage_overhead(batch, len(self.stages), slots)
             self.overheads += [overhead] if overhead is not None else []
+            if not cold:
+                self._add_partition_costs(batch)
+
+    def _add_partition_costs(self, batch: Batch) -> None:
+        for name, indices in self.shares().items():
+            if batch.idle or len(batch.stages) != len(self.stages):
+                return
+            cost = partition_seconds([batch.stages[index] for index in indices])
+            if cost is not None:
+                self.partition_costs.setdefault(name, deque(maxlen=OVERHEADS)).append(cost)
 
     @property
     def aim_seconds(self) -> float:

@@ -163,7 +163,8 @@ public class StageTap extends SparkListener {
     synchronized (stage.tasks) {
       if (stage.tasks.length() > 0) stage.tasks.append(',');
       stage.tasks.append("[").append(text(event.taskInfo().executorId())).append(',')
-          .append(used.executorCpuTime()).append(',').append(rows).append(']');
+          .append(used.executorCpuTime()).append(',').append(rows).append(',')
+          .append(Math.max(0L, event.taskInfo().finishTime() - event.taskInfo().launchTime())).append(']');
     }
   }
 
