@@ -276,7 +276,7 @@ def test_a_stateful_stage_says_what_its_partitions_took_apart_from_its_rows() ->
     assert (result["work"].partitions, result["in"].partitions) == (2, None)
     assert result["work"].partition_seconds == pytest.approx(0.2)
     assert (result["work"].busy_seconds, result["work"].state_seconds) == pytest.approx((2.5, 2.0))
-    assert result["work"].row_busy_seconds == pytest.approx(0.3)
+    assert result["work"].row_busy_seconds == pytest.approx(0.5)
     assert result["in"].partition_seconds is result["in"].state_seconds is None
 
 
