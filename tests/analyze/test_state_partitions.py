@@ -6,9 +6,10 @@ import pytest
 
 from rheostat.analyze.evaluation import Evaluation, OperatorEvaluation
 from rheostat.analyze.execution import ExecutionModel, FixedTasks, Pipelined, Staged
-from rheostat.analyze.state_partitions import Rewrite, advise
+from rheostat.analyze.state_partitions import advise
 from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.observation import ApplicationMeasures, NodeMeasures, Observation, OperatorMeasures
+from rheostat.model.rewrite import Rewrite
 from rheostat.model.topology import Operator, Stream, Topology
 
 HOT = Topology("hot", (Operator("1-scan"), Operator("2-aggregate")), (Stream("1-scan", "2-aggregate"),))

@@ -1,6 +1,6 @@
 """A hand-written engine and clock: `words` of rheostat.policies.example, measured as the test says."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from rheostat.analyze.execution import ExecutionModel, Pipelined
@@ -49,6 +49,7 @@ class FakeEngine:
     broken: str = ""  # why apply gives up with an error
     deaf: str = ""  # why observe does
     alarm_at: float = float("inf")  # from then on it is alarmed
+    unwritable: str | None = None  # why its state cannot be rewritten, "": it can; None: plans change it
     events: tuple[Event, ...] = ()
     applied: list[Plan] = field(default_factory=list)
     topology: Topology = WORDS
@@ -61,6 +62,13 @@ class FakeEngine:
     @property
     def alarmed(self) -> bool:
         return self.clock.now() >= self.alarm_at
+
+    @property
+    def plans_state(self) -> bool:
+        return self.unwritable is None
+
+    def rewrite_refusal(self, operators: Collection[str]) -> str | None:
+        return self.unwritable or None
 
     def observe(self) -> Observation:
         if self.deaf:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,10 @@ class Replayed:
     configuration: Configuration = CURRENT
     arrived: tuple[Arrival, ...] = ()
     alarmed: bool = False
+    plans_state: bool = True
+
+    def rewrite_refusal(self, operators: Collection[str]) -> str | None:
+        return None
 
     @property
     def model(self) -> ExecutionModel:

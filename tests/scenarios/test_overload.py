@@ -1,5 +1,6 @@
 """The whole loop on an application whose batches take far longer than its trigger: help comes unmeasured."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -43,6 +44,7 @@ class Starving:
     began: float = 0.0
     at: float = 0.0
     second_late_at: float = float("inf")
+    plans_state: bool = True
 
     @property
     def configuration(self) -> Configuration:
@@ -52,6 +54,9 @@ class Starving:
     @property
     def alarmed(self) -> bool:
         return self._late_now() > 0
+
+    def rewrite_refusal(self, operators: Collection[str]) -> str | None:
+        return None
 
     def observe(self) -> Observation:
         late, now = self._late_now(), self.clock.now()

@@ -329,8 +329,9 @@ class Driver:
     def kill(self) -> None:
         self.world.kill_driver()
 
-    def stop(self) -> None:
+    def stop(self) -> float:
         self.world.kill_driver()
+        return 0.0
 
     def hang_up(self) -> None:
         pass

@@ -5,12 +5,12 @@ a commit and an upload in every batch. As many as the largest cluster has slots 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from rheostat.analyze.evaluation import Evaluation
 from rheostat.analyze.execution import ExecutionModel
 from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.observation import ApplicationMeasures, Observation
+from rheostat.model.rewrite import Rewrite
 from rheostat.model.topology import Topology
 
 LEAST_SHARE = 0.2  # of a batch's time that a rewrite must save
@@ -20,30 +20,6 @@ REWRITE_SECONDS = 1.1  # of the smallest state; this and the next as benchmarks/
 SECONDS_PER_ROW = 8.6e-6
 SECONDS_PER_PARTITION = 0.024  # read or written: 200 made into 8 took 5.8 s
 BYTES_PER_SECOND = 10e6  # where rows are large; an estimate
-
-
-@dataclass(frozen=True, slots=True)
-class Rewrite:
-    """A rewrite of state that is worth its pause."""
-
-    operators: tuple[str, ...]  # whose state it is
-    before: int  # state partitions of each
-    after: int
-    batch_seconds: float
-    predicted_seconds: float
-    pause_seconds: float
-
-    def describe(self) -> str:
-        """Say in words what it would bring.
-
-        >>> Rewrite(("count",), 200, 4, 12.04, 0.93, 17.2).describe()
-        '4 state partitions instead of 200 (count): batches of 0.9 s instead of 12.0 s, for a pause of 17 s'
-        """
-        return (
-            f"{self.after} state partitions instead of {self.before} ({', '.join(self.operators)}): "
-            f"batches of {self.predicted_seconds:.1f} s instead of {self.batch_seconds:.1f} s, "
-            f"for a pause of {self.pause_seconds:.0f} s"
-        )
 
 
 def right_number(bounds: Bounds, kind: NodeKind) -> int:

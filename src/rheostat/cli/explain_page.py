@@ -107,6 +107,8 @@ def _print_reason(plan: Plan) -> None:
     prose.items(f"{_cause(cause)}." for cause in plan.causes)
     if plan.alert:
         prose.say(f"It raised an alert: {plan.alert}.")
+    if plan.advice:
+        prose.say(f"What would help: {plan.advice}.")
     if plan.rejected:
         prose.heading("What was rejected")
         prose.items(f"{alternative}." for alternative in plan.rejected)
@@ -214,6 +216,8 @@ def _decision_json(decision: Decision) -> dict[str, Any]:
         "rejected": plan.rejected,
         "wished": asdict(plan.wished) if plan.wished else None,
         "vetoes": plan.vetoes,
+        "rewrite": asdict(plan.rewrite) if plan.rewrite else None,
+        "advice": plan.advice,
         "expected": dict(plan.expected),
         "current": asdict(plan.current),
         "target": asdict(plan.target),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rich.live import Live
 
-from rheostat.cli import console
+from rheostat.cli import console, prose
 from rheostat.cli.live_view import View, describe_turn
 from rheostat.control.turn import Turn
 from rheostat.run.composition import Running, start_run
@@ -30,11 +30,13 @@ def show_run(order: Order, ends_after: float | None) -> Iterator[LiveRun]:
     with (
         _warnings_shown(),
         console.err.status("starting") as status,
+        _advice_at_the_end() as advise,
         start_run(order, status.update) as running,
     ):
         status.stop()
         sampler = Sampler(running.engine)
         running.heartbeat.listen(sampler.sample)
+        advise(running)
         if not console.out.is_terminal:
             yield LiveRun(running, sampler, _print_turn)
             return
@@ -49,6 +51,18 @@ def show_run(order: Order, ends_after: float | None) -> Iterator[LiveRun]:
 def _print_turn(turn: Turn) -> None:
     if turn.plan.changes or turn.plan.alert:
         console.out.print(f"{turn.plan.decided_at:7.0f} s  {describe_turn(turn)}", soft_wrap=True)
+
+
+@contextmanager
+def _advice_at_the_end() -> Iterator[Callable[[Running], None]]:
+    """Print what would have helped the run, once it has ended."""
+    runs: list[Running] = []
+    try:
+        yield runs.append
+    finally:
+        for running in runs:
+            if running.loop.advice:
+                console.out.print(f"advice: {prose.plain(running.loop.advice)}", soft_wrap=True, markup=False)
 
 
 class _Warnings(logging.Handler):

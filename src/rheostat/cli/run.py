@@ -46,6 +46,14 @@ def _run(
     folder: Annotated[
         Path | None, typer.Option("--folder", help="Folder of the run's journal (default: .rheostat/APP).")
     ] = None,
+    rescale: Annotated[
+        str,
+        typer.Option(
+            "--rescale",
+            metavar="auto|advise|never",
+            help="Rewrite a script's state that has too many partitions (restarts it), or only advise it.",
+        ),
+    ] = "advise",
     checkpoint: Annotated[
         str | None, typer.Option("--checkpoint", help="Spark's checkpoint folder (default: in --folder).")
     ] = None,
@@ -67,6 +75,7 @@ def _run(
     from rheostat.apps.shipped import find_script
     from rheostat.cli import live_run, signals, spark_settings, values
     from rheostat.control.guards import Guards
+    from rheostat.control.rescaling import Rescale
     from rheostat.engines.spark.modes import check_mode
     from rheostat.policies.registry import build
     from rheostat.run.folder import JOURNAL
@@ -89,6 +98,7 @@ def _run(
             changes_per_hour=max(0, changes),
             rescale_above=RESCALE_ABOVE,
         ),
+        rescale=values.choice("--rescale", rescale, Rescale),
         checkpoint=checkpoint,
         trigger_seconds=None if trigger is None else values.positive("--trigger", trigger),
         kafka=kafka,

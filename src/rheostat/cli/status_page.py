@@ -62,6 +62,9 @@ def _print(status: RunStatus, times: Times) -> None:
         console.out.print()
         prose.show(_node_table(status.latest))
     _print_changes(status, times)
+    if status.latest is not None and status.latest.plan.advice:
+        prose.heading("Advice")
+        prose.items([status.latest.plan.advice])
     if status.alerts:
         prose.heading("Alerts")
         prose.items(_alert(alert, times) for alert in status.alerts)
@@ -175,6 +178,7 @@ def _json(status: RunStatus) -> dict[str, Any]:
         "last_turn_seconds_ago": status.liveness.age_seconds,
         "turn": latest.number if latest else None,
         "window": _window_json(latest) if latest else None,
+        "advice": latest.plan.advice if latest else None,
         "pending": asdict(status.pending) if status.pending else None,
         "changes": [asdict(turn) for turn in status.changes],
         "alerts": [asdict(alert) for alert in status.alerts],

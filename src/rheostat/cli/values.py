@@ -2,10 +2,13 @@
 
 import dataclasses
 from collections.abc import Sequence
+from enum import StrEnum
+from typing import TypeVar
 
 from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.errors import UserError, nearest
 
+C = TypeVar("C", bound=StrEnum)
 MAX_SECONDS = 1e9
 # The range of each key, where it is not every positive number.
 LIMITS = {
@@ -91,6 +94,15 @@ def number(option: str, key: str, raw: str) -> float:
     if not low <= value <= high:
         raise UserError(f"{option} {key} must be from {low:g} to {high:g}, not {raw!r}")
     return value
+
+
+def choice(option: str, text: str, choices: type[C]) -> C:
+    """Read one of a few words; UserError if it is another."""
+    try:
+        return choices(text)
+    except ValueError:
+        words = [member.value for member in choices]
+        raise UserError(f"{option} must be {', '.join(words[:-1])} or {words[-1]}, not {text!r}") from None
 
 
 def positive(option: str, value: float, least: float = 0.001) -> float:

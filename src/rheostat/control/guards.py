@@ -45,6 +45,8 @@ class Guards:
             placement=_without_wishes(proposal.placement) if contradicts else proposal.placement,
             alert=proposal.alert,
             changes=not contradicts and proposal.changes(current),
+            rewrite=None if contradicts else proposal.rewrite,
+            advice=proposal.advice,
         )
         if contradicts:
             checked = _hold(plan, contradicts)
@@ -98,7 +100,8 @@ class Guards:
 
 def _hold(plan: Plan, veto: str) -> Plan:
     held = _without_wishes(plan.placement)
-    return replace(plan, target=plan.current, placement=held, vetoes=(*plan.vetoes, veto), changes=False)
+    vetoes = (*plan.vetoes, veto)
+    return replace(plan, target=plan.current, placement=held, vetoes=vetoes, changes=False, rewrite=None)
 
 
 def _without_wishes(placement: Placement) -> Placement:
@@ -139,7 +142,7 @@ def _within_bounds(plan: Plan, situation: Situation) -> Plan:
         return plan
     veto = f"brought within the bounds: {target.describe(plan.target)}"
     wishes = plan.placement.put or plan.placement.take or added or removed
-    changes = target != plan.current or bool(wishes)
+    changes = target != plan.current or plan.rewrite is not None or bool(wishes)
     return replace(plan, target=target, vetoes=(*plan.vetoes, veto), changes=changes)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from rheostat.analyze.evaluation import evaluate
 from rheostat.control.guards import Guards
 from rheostat.control.ports import Clock, Engine, Recorder
+from rheostat.control.rescaling import Rescaling
 from rheostat.control.turn import Decision, Turn
 from rheostat.model.configuration import Bounds
 from rheostat.model.decision import TRIED, Outcome, Plan, Proposal, Status
@@ -37,12 +38,14 @@ class Loop:
     policy: Policy
     bounds: Bounds = Bounds()
     guards: Guards = field(default_factory=Guards)
+    rescaling: Rescaling = Rescaling()
     seed: int = 0
     memory: Mapping[str, Any] = field(default_factory=dict)
     changed_at: tuple[float, ...] = ()  # the times of the changes that the guards still count
     turns: int = 0
     dry_run: bool = False  # decide and record, but change nothing
     recorder: Recorder = field(default_factory=NoRecorder)
+    advice: str | None = None  # what would help and is not done, by the last window that was measured
     _operators: Set[str] = field(default_factory=frozenset)  # at the last turn
 
     def resume(self, last: Decision, changed_at: Iterable[float]) -> None:
@@ -97,7 +100,9 @@ class Loop:
             seed=self.seed,
             local_start=self.clock.local_time(now) - now,  # changes with daylight saving time
         )
-        proposal = self._ask(situation)
+        proposal = self._advised(
+            self.rescaling.check(self._ask(situation), situation, self.engine), situation
+        )
         self.turns += 1
         plan = self.guards.check(proposal, situation, self.changed_at, self.turns)
         decision = Decision(self.turns, observation, evaluation, plan, self.memory)
@@ -123,6 +128,12 @@ class Loop:
             alert = f"policy {self.policy.info.name!r} failed: {failure(error)}"
             return replace(hold(situation, f"hold: {alert}"), alert=alert)
         return proposal
+
+    def _advised(self, proposal: Proposal, situation: Situation) -> Proposal:
+        """The proposal with what was advised last, where this window cannot tell."""
+        if not situation.evaluation.missing:
+            self.advice = proposal.advice
+        return replace(proposal, advice=self.advice)
 
     def _apply(self, plan: Plan) -> Outcome:
         """Apply a plan; if the engine fails, the change has failed, but the loop goes on."""

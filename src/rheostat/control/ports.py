@@ -48,6 +48,13 @@ class Engine(Protocol):
     def alarmed(self) -> bool:
         """Whether batches are late on full nodes, as last polled, so that the next turn should come soon."""
 
+    @property
+    def plans_state(self) -> bool:
+        """Whether a plan's parallelism changes the number of state partitions; else only a rewrite does."""
+
+    def rewrite_refusal(self, operators: Collection[str]) -> str | None:
+        """Why the state of these operators cannot be rewritten for another number; None: it can."""
+
     def observe(self) -> Observation:
         """Everything measured since the last call; what was not measured is None."""
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from rheostat.model.configuration import Configuration
+from rheostat.model.rewrite import Rewrite
 
 Relation = Literal["<", "<=", ">", ">=", "=="]
 _RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
@@ -78,11 +79,14 @@ class Proposal:
     expected: Mapping[str, float] = field(default_factory=dict)  # the expected effect, by measure
     placement: Placement = Placement()
     alert: str | None = None
+    rewrite: Rewrite | None = None  # of a plain script's state, which restarts the script
+    advice: str | None = None  # what would help, and is not done
 
     def changes(self, current: Configuration) -> bool:
         """Whether the proposal changes anything."""
         places = self.placement
-        return self.target != current or bool(places.put or places.take or places.add or places.remove)
+        moves = places.put or places.take or places.add or places.remove
+        return self.target != current or self.rewrite is not None or bool(moves)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,8 @@ class Plan:
     wished: Configuration | None = None  # the proposal's target, where there are vetoes
     alert: str | None = None
     changes: bool = True
+    rewrite: Rewrite | None = None  # of a plain script's state, which restarts the script
+    advice: str | None = None  # what would help, and is not done
 
     def __post_init__(self) -> None:
         if self.placement.contradicts(self.current, self.target):
@@ -111,6 +117,7 @@ class Plan:
     def describe(self) -> str:
         """Describe what it changes, including named nodes and moved instances."""
         words = [self.target.describe(self.current)] if self.target != self.current else []
+        words += [self.rewrite.change] if self.rewrite else []
         places = self.placement
         words += [f"add a node {kind} in {region}" for kind, region in places.add]
         words += [f"remove node {name}" for name in places.remove]

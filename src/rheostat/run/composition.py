@@ -13,10 +13,11 @@ from rheostat.analyze.execution import ceil
 from rheostat.control.clock import SystemClock
 from rheostat.control.loop import Loop
 from rheostat.control.ports import Clock, Provider
+from rheostat.control.rescaling import Rescaling
 from rheostat.control.turn import Turn
 from rheostat.engines.spark.driver_process import DriverProcess, EndedError
 from rheostat.engines.spark.engine import SparkEngine
-from rheostat.engines.spark.spec import Spec
+from rheostat.engines.spark.spec import SPEC, CheckpointRewrite, Spec
 from rheostat.journal.store import Journal
 from rheostat.model.configuration import Configuration
 from rheostat.model.decision import Placement, Status
@@ -51,8 +52,13 @@ class Running:
 
     def turns(self, until: float = float("inf")) -> Iterator[Turn]:
         """Control until a time or the application's end; each turn is in the journal when it is yielded."""
+        advice: str | None = None
         try:
-            yield from self.loop.run(until)
+            for turn in self.loop.run(until):
+                if turn.plan.advice and not advice:
+                    self.journal.note(Event(turn.plan.decided_at, "advice", turn.plan.advice))
+                advice = turn.plan.advice
+                yield turn
         except EndedError:
             return
 
@@ -121,7 +127,8 @@ def take_control(
         order.policy,
         order.bounds,
         order.guards,
-        order.seed,
+        rescaling=Rescaling(order.rescale),
+        seed=order.seed,
         dry_run=order.dry_run,
         recorder=journal,
     )
@@ -165,7 +172,18 @@ def _spec(order: Order, site: Site) -> Spec:
         kafka=order.kafka,
         settings={**_scratch(site), **order.settings},
         state_partitions=_state_partitions(order),
+        rewrites=_cut_short(order),
     )
+
+
+def _cut_short(order: Order) -> tuple[CheckpointRewrite, ...]:
+    """The rewrites of a script's state that were begun when the run was killed, to be rolled back."""
+    if not order.resume:
+        return ()
+    try:
+        return Spec.read(order.folder / SPEC).without_rewrites.rewrites
+    except (OSError, ValueError):  # there is none, or one of an earlier version
+        return ()
 
 
 def _state_partitions(order: Order) -> int | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rheostat.control.guards import Guards
+from rheostat.control.rescaling import Rescale
 from rheostat.engines.spark.modes import check_mode
 from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.errors import UserError
@@ -32,6 +33,7 @@ class Order:
     kinds: tuple[NodeKind, ...] = (NodeKind(),)  # of nodes; the first is the default
     bounds: Bounds = Bounds()
     guards: Guards = field(default_factory=Guards)
+    rescale: Rescale = Rescale.ADVISE  # of plain scripts
     checkpoint: str | None = None
     trigger_seconds: float | None = None
     kafka: str | None = None  # HOST:PORT of a broker; if given, Spark gets the Kafka connector

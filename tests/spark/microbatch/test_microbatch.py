@@ -1,5 +1,7 @@
 """The mechanisms in micro-batch, on a real cluster."""
 
+from collections.abc import Collection
+
 import pytest
 
 from rheostat.control.loop import Loop
@@ -70,7 +72,10 @@ class Seen:
     def __init__(self, engine: SparkEngine, observation: Observation) -> None:
         self.topology, self.kinds, self.model = engine.topology, engine.kinds, engine.model
         self.configuration, self._observation = engine.configuration, observation
-        self.alarmed = False
+        self.alarmed, self.plans_state = False, True
+
+    def rewrite_refusal(self, operators: Collection[str]) -> str | None:
+        raise AssertionError("a plan's parallelism changes the state")
 
     def observe(self) -> Observation:
         return self._observation

@@ -76,7 +76,7 @@ def run_policy(
         policy,
         scenario.bounds,
         scenario.guards,
-        scenario.settings.seed,
+        seed=scenario.settings.seed,
         recorder=recorder or NoRecorder(),
     )
     counts = {name: [float(count)] for name, count in simulator.configuration.parallelism.items()}

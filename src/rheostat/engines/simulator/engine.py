@@ -1,6 +1,6 @@
 """The simulator: the Engine port and a Clock on virtual time. Applying a plan lets virtual time pass."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -33,6 +33,8 @@ FLOWS: dict[str, Callable[[Topology, Settings], Flow]] = {
 
 class Simulator:
     """Runs a topology on virtual nodes under a sampled load; it is both Engine and Clock."""
+
+    plans_state = True
 
     def __init__(
         self, topology: Topology, load: Floats, initial: Configuration, settings: Settings | None = None
@@ -72,6 +74,9 @@ class Simulator:
     @property
     def alarmed(self) -> bool:
         return False  # it is only looked at when a turn is due
+
+    def rewrite_refusal(self, operators: Collection[str]) -> str | None:
+        return "a plan's parallelism changes it"
 
     def sleep(self, seconds: float, roused: Callable[[], bool] = lambda: False) -> None:
         steps = round(seconds / self.settings.step_seconds)

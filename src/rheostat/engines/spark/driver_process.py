@@ -176,9 +176,9 @@ class DriverProcess:
             return "does not answer"
         return f"was killed by signal {-code}" if code is not None and code < 0 else "ended"
 
-    def stop(self, say: Callable[[str], None] = lambda _: None, limits: Limits = LIMITS) -> None:
-        """End the application between two batches, then its process."""
-        end_in_order(self, limits, say)
+    def stop(self, say: Callable[[str], None] = lambda _: None, limits: Limits = LIMITS) -> float:
+        """End the application between two batches, then its process; returns how long ago the batch ended."""
+        return time.monotonic() - end_in_order(self, limits, say)
 
     def begin_stop(self) -> bool:
         """Ask it to stop, without waiting for the answer; whether the request was sent."""

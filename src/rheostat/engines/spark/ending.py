@@ -35,15 +35,21 @@ def end_in_order(
     say: Callable[[str], None] = lambda _: None,
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
-) -> None:
-    """Let the running batch end, then Spark, then the process; kill whatever does not end in time."""
+) -> float:
+    """Let the running batch end, then Spark, then the process; kill whatever does not end in time.
+
+    Returns the time at which the batch had ended, by `now`.
+    """
+    ended = now()
     try:
         if not driver.begin_stop() or _batch_ends(driver, limits, say, now):
-            until = now() + limits.spark_seconds
+            ended = now()
+            until = ended + limits.spark_seconds
             while driver.alive and now() < until:
                 sleep(STEP_SECONDS)
     finally:
         driver.kill()
+    return ended
 
 
 def _batch_ends(

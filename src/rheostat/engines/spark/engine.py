@@ -1,33 +1,29 @@
 """The Engine port on Spark: one application in a driver process, on nodes that come and go under it."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from rheostat.analyze.execution import ExecutionModel, FixedTasks, Pipelined, Staged, ceil
 from rheostat.control.ports import Clock, Provider
 from rheostat.engines.spark.actuate.actuator import Actuator
 from rheostat.engines.spark.actuate.healer import Healer
+from rheostat.engines.spark.actuate.script_restart import ScriptRestart
 from rheostat.engines.spark.actuate.truths import Truths
 from rheostat.engines.spark.described_topology import as_changeable, first_parallelism, queries, topology
-from rheostat.engines.spark.driver_process import DriverLostError, DriverProcess, EndedError
+from rheostat.engines.spark.driver_keeper import DriverKeeper
+from rheostat.engines.spark.driver_process import DriverLostError, DriverProcess
 from rheostat.engines.spark.observe.meter import Meter
 from rheostat.engines.spark.observe.monitor import AIM_SECONDS, Monitor
-from rheostat.engines.spark.protocol import Begin, Describe, Description, QueryStatus
+from rheostat.engines.spark.protocol import Begin, CheckRescale, Description, QueryStatus
 from rheostat.engines.spark.spec import Spec
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Outcome, Plan, Status
 from rheostat.model.errors import RheostatError, UserError
 from rheostat.model.observation import Observation
+from rheostat.model.rewrite import Rewrite
 
-FIRST_QUERY_SECONDS = 600.0  # for a script to start its first query: it may prepare tables before
-DRIVER_ATTEMPTS = 5
-FIRST_BACKOFF_SECONDS = 1.0
-LONGEST_BACKOFF_SECONDS = 60.0
-HEALTHY_SECONDS = 60.0  # a driver that ran this long resets the back-off
 FIRST_OVERHEAD_SECONDS = 0.1  # of a stage, until it is measured
-ENDING_SECONDS = 10.0
-LOOK_SECONDS = 0.1
 
 
 class SparkEngine:
@@ -43,20 +39,19 @@ class SparkEngine:
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         """`pause` waits like the clock's sleep, but without letting observers of the run poll."""
-        self.driver, self.clock, self.provider = driver, clock, provider
-        self._start, self._pause = start, pause
+        self.clock, self.provider = clock, provider
+        self._keeper = DriverKeeper(driver, start, clock, pause)
         self._realtime = driver.spec.mode == "realtime"
         self.kinds: tuple[NodeKind, ...] = provider.kinds
         aim_seconds = driver.spec.trigger_seconds or AIM_SECONDS
         self.monitor = Monitor(driver, provider, began_at, self._realtime, aim_seconds)
-        described = self._describe()
+        described = self._keeper.describe()
         self._reserved, self._trigger = described.reserved, described.trigger_seconds or aim_seconds
         self._begun, self._state = described.begun, dict(described.state)
         self._parallelism: dict[str, int] = {}
         self._adopt(described)
         self._settled = False
         self.doing = ""  # the change that is under way, in words
-        self._reviving = False
         self._waits_for_slots = False  # whether a restarted driver still lacks the slots to begin
         self.truths = Truths(self.monitor, provider)
         self._actuator = Actuator(
@@ -72,7 +67,6 @@ class SparkEngine:
         self._healer = Healer(self._actuator)
         if described.steps is None:
             self.monitor.on_statuses = self._notice
-        self._backoff, self._driver_started = FIRST_BACKOFF_SECONDS, clock.now()
         self.monitor.start = clock.now()
 
     def _adopt(self, described: Description) -> None:
@@ -95,6 +89,11 @@ class SparkEngine:
         self._actuator.topology = self._declared
 
     # -- the port ----------------------------------------------------------------------------------------
+
+    @property
+    def driver(self) -> DriverProcess:
+        """The driver process that runs now."""
+        return self._keeper.driver
 
     @property
     def configuration(self) -> Configuration:
@@ -131,6 +130,16 @@ class SparkEngine:
     def alarmed(self) -> bool:
         return False  # no poll looks at the running batch yet
 
+    @property
+    def plans_state(self) -> bool:
+        return self._described.steps is not None
+
+    def rewrite_refusal(self, operators: Collection[str]) -> str | None:
+        try:
+            return next(filter(None, (self.driver.ask(CheckRescale(name)).why for name in operators)), None)
+        except RheostatError as error:  # the next poll deals with a driver that is lost
+            return str(error)
+
     def observe(self) -> Observation:
         self.poll()
         return self.monitor.observe(self.clock.now(), self.topology, self._parallelism)
@@ -140,9 +149,12 @@ class SparkEngine:
         if not plan.changes:
             return Outcome(Status.UNCHANGED, before, started, started, plan.reason, plan.causes)
         possible = self._possible(plan, before)
-        self.doing = plan.target.describe(before)
+        self.doing = plan.describe()
         try:
-            self._actuator.carry_out(possible)
+            if plan.rewrite is None:
+                self._actuator.carry_out(possible)
+            else:
+                self._rewrite_state(plan.rewrite)
         except RheostatError as error:
             if isinstance(error, UserError) and not self._actuator.touched:  # refused beforehand
                 return Outcome(Status.FAILED, before, started, self.clock.now(), str(error))
@@ -152,6 +164,9 @@ class SparkEngine:
             return self._outcome(Status.FAILED, before, started, str(error))
         finally:
             self.doing = ""
+        if plan.rewrite is not None:
+            took = self.clock.now() - started
+            return self._outcome(Status.APPLIED, before, started, f"{plan.rewrite.change} in {took:.1f} s")
         self._parallelism = dict(self._actuator.parallelism)
         return self._outcome(Status.APPLIED, before, started, "")
 
@@ -162,7 +177,7 @@ class SparkEngine:
         try:
             self._begin(wanted)
         except DriverLostError:
-            raise self._why_it_ended() from None
+            raise self._keeper.why_it_ended() from None
         self.monitor.start = self.clock.now()
 
     def _begin(self, wanted: Configuration) -> None:
@@ -192,7 +207,7 @@ class SparkEngine:
 
     def poll(self) -> None:
         """Fetch what happened; restart a driver process that died, replace a node that ended."""
-        if self._reviving:
+        if self._keeper.reviving:
             return
         try:
             self.monitor.poll(self.clock.now())
@@ -244,61 +259,42 @@ class SparkEngine:
                 wanted[name] = max(wanted[other] for other in stateful)
         return replace(plan, current=before, target=replace(plan.target, parallelism=wanted))
 
-    def _describe(self) -> Description:
-        """Wait until the driver can say what it runs: a plain script may take its time to start a query."""
-        for _ in range(int(FIRST_QUERY_SECONDS / LOOK_SECONDS)):
-            try:
-                described = self.driver.ask(Describe())
-            except DriverLostError:
-                raise self._why_it_ended() from None
-            if described.steps is not None or described.queries:
-                return described
-            self._pause(LOOK_SECONDS)
-        raise UserError(
-            f"the script started no streaming query within {FIRST_QUERY_SECONDS:g} s: "
-            "it must call writeStream...start()"
-        )
+    def _rewrite_state(self, rewrite: Rewrite) -> None:
+        """Restart the script on rewritten state."""
+        if why := self.rewrite_refusal(rewrite.operators):
+            self._actuator.touched = False
+            raise UserError(why)
+        self._actuator.parallelism = self._parallelism
+        restart = ScriptRestart(self._actuator, self._healer, self._start_driver)
+        described = restart.run(self.driver, rewrite, self.monitor.statuses)
+        self._adopt(described)
+        self._actuator.topology = self._declared
+        self.driver.ask(Begin(self._parallelism))
+        if errors := [each.error for each in described.rewrites if each.error]:
+            raise RheostatError(f"the state could not be rewritten: {errors[0]}; the script runs as before")
 
     def _revive(self, why: str) -> None:
-        """Restart the driver process from its checkpoint, after a longer wait each time."""
-        spec, failure = self.driver.spec, self._why_it_ended()
-        self.driver.kill()  # it may hang
-        if isinstance(failure, UserError | EndedError) or not self.monitor.recent:  # it never worked
+        """Restart the driver process from its checkpoint, unless it never worked."""
+        if not self.monitor.recent:
+            failure = self._keeper.why_it_ended()
+            self.driver.kill()
             raise failure
-        if self.clock.now() - self._driver_started > HEALTHY_SECONDS:
-            self._backoff = FIRST_BACKOFF_SECONDS
-        self._reviving = True
-        try:
-            for _ in range(DRIVER_ATTEMPTS):
-                text = f"{why} ({failure}); restarting in {self._backoff:g} s"
-                self.monitor.note(self.clock.now(), "driver", text)
-                self._pause(self._backoff)
-                self._backoff = min(LONGEST_BACKOFF_SECONDS, 2 * self._backoff)
-                self._driver_started = self.clock.now()
-                try:
-                    self._restart(spec)
-                    return
-                except UserError:
-                    raise
-                except RheostatError as error:
-                    failure = error
-                    self.driver.kill()  # it may have started and not got far
-        finally:
-            self._reviving = False
-        raise RheostatError(f"the driver failed to restart: {failure}")
+        self._keeper.revive(
+            why, self._restart, lambda text: self.monitor.note(self.clock.now(), "driver", text)
+        )
 
     def _restart(self, spec: Spec) -> None:
         """Start a driver like the one that died; its nodes and executors come back as others do."""
-        self._connect(self._start(spec))
-        self._parallelism |= self._describe().state
+        self._start_driver(spec)
+        self._parallelism |= self._keeper.describe().state
         self._actuator.request_planned()
         self._waits_for_slots = True
         self._begin_again()
 
-    def _connect(self, driver: DriverProcess) -> None:
-        """Hand a new channel to all who use it."""
-        self.driver = self._actuator.channel = driver
-        self.monitor.connect(driver)
+    def _start_driver(self, spec: Spec) -> None:
+        """Start a driver and hand its channel to all who use it."""
+        self._actuator.channel = self._keeper.start(spec)
+        self.monitor.connect(self._actuator.channel)
 
     def _begin_again(self) -> None:
         """Let the query begin; in Real-Time Mode it would die without its slots, so it waits for them."""
@@ -307,11 +303,3 @@ class SparkEngine:
             return
         self.driver.ask(Begin(self._parallelism))
         self._waits_for_slots = False
-
-    def _why_it_ended(self) -> RheostatError:
-        """Wait for a driver that no longer answers to end, or to leave its reason; why it ended."""
-        for _ in range(int(ENDING_SECONDS / LOOK_SECONDS)):
-            if not self.driver.alive or self.driver.has_left_reason:
-                break
-            self._pause(LOOK_SECONDS)
-        return self.driver.failure()

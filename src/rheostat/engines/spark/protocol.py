@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field
 from rheostat.engines.spark.events import MOST_BYTES, MOST_ID, MOST_TASKS, AnyEvent
 from rheostat.model.errors import RheostatError, UserError
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 ANSWER_SECONDS = 60.0
 
 
@@ -66,6 +66,15 @@ class RunningBatch(Message):
 
 
 @dataclass(frozen=True)
+class StateRewrite(Message):
+    """How the rewrite of a script's state went that was done before the script started."""
+
+    checkpoint: str
+    seconds: float
+    error: str | None = None  # why it was rolled back; None: it was done, or nothing had to be
+
+
+@dataclass(frozen=True)
 class QueryStatus(Message):
     """A query as it runs now; ids are None until it has started."""
 
@@ -77,6 +86,7 @@ class QueryStatus(Message):
     arrived: tuple[Arrival, ...] = ()  # since the last report
     trigger_seconds: float | None = None  # between its batches; None: they follow each other without a pause
     running: RunningBatch | None = None
+    checkpoint: str | None = None  # of a script's query that keeps state; None: there is none to keep
 
 
 @dataclass(frozen=True)
@@ -111,6 +121,7 @@ class Description(Message):
     state: Mapping[str, int]  # partitions of each stateful operator, by its checkpoint
     reserved: int  # slots that readers inside a graph hold in Real-Time Mode
     queries: tuple[QueryStatus, ...]
+    rewrites: tuple[StateRewrite, ...] = ()
     kind: Literal["description"] = "description"
 
 

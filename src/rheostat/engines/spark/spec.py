@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -17,6 +17,17 @@ _HERE = ("127.0.0.1:", "localhost:", "[::1]:", "local")
 WARM_UP = "spark.rheostat.warmUp"  # false: new executors take tasks at once, cold
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 SPREAD_STATE = "spark.rheostat.spreadState"  # false: state stays on the executors that have it
+
+
+@dataclass(frozen=True)
+class CheckpointRewrite:
+    """A script's checkpoint, whose state is to be rewritten before the script starts.
+
+    Without a number, only a rewrite that was cut short is rolled back: Spark would not start the query.
+    """
+
+    checkpoint: str
+    partitions: int | None = None
 
 
 @dataclass(frozen=True)
@@ -37,6 +48,7 @@ class Spec:
     kafka: str | None = None  # HOST:PORT of the broker that connects the queries of a graph
     settings: Mapping[str, str] = field(default_factory=dict)  # Spark's, on top of ours
     state_partitions: int | None = None  # of new state, unless the script sets them; None: as Spark does
+    rewrites: tuple[CheckpointRewrite, ...] = ()  # before the script starts
     token: str = ""  # proves which process and which scratch folder belong to this driver
 
     @property
@@ -54,6 +66,11 @@ class Spec:
     def spreads_state(self) -> bool:
         """Whether state follows when executors come or go."""
         return self.settings.get(SPREAD_STATE) != "false"
+
+    @property
+    def without_rewrites(self) -> "Spec":
+        """The same for another attempt: what was cut short is rolled back, and not tried again."""
+        return replace(self, rewrites=tuple(replace(each, partitions=None) for each in self.rewrites))
 
     @property
     def topic_prefix(self) -> str:

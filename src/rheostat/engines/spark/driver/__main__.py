@@ -63,6 +63,7 @@ def _run(spec: Spec) -> int:
 
 def _end_of_script(spec: Spec, runner: Runner) -> Exception | None:
     try:
+        runner.rewrite_state()
         _run_script(spec, runner)
         runner.wait()
     except Exception as error:

@@ -5,9 +5,11 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from rheostat.engines.spark.spec import SHUFFLE_PARTITIONS
 from rheostat.model.errors import UserError
 
 _NOTE = "rheostat.json"
+STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 
 
 class Checkpoint:
@@ -33,23 +35,44 @@ class Checkpoint:
         return self.last_begun() == self.last_committed()
 
     def partitions(self, batch: int | None) -> int | None:
-        """The number of state partitions that a batch was begun with."""
-        if batch is None:
-            return None
-        lines = self._read("offsets", str(batch)).splitlines()
-        conf = json.loads(lines[1]).get("conf", {}) if len(lines) > 1 else {}
-        return int(conf["spark.sql.shuffle.partitions"]) if "spark.sql.shuffle.partitions" in conf else None
+        """The number of state partitions that a batch was begun with; None: its log does not say."""
+        count = self.settings(batch).get(SHUFFLE_PARTITIONS)
+        return None if count is None else int(count)
+
+    def settings(self, batch: int | None) -> dict[str, str]:
+        """Spark's settings that a batch was begun with: a restarted query keeps them, whatever its session says."""
+        lines = self._offsets(batch)
+        facts = json.loads(lines[1]) if len(lines) > 1 else {}
+        return {str(key): str(value) for key, value in facts.get("conf", {}).items()}
+
+    def state_format(self, batch: int | None) -> str:
+        """The version of the format in which a committed batch left its state."""
+        text = "" if batch is None else self._read("commits", str(batch))
+        return "2" if "stateUniqueIds" in text else "1"
 
     def forget_unfinished_rewrite(self) -> bool:
         """Roll back an interrupted rewrite of the state; it moves no rows, so nothing is lost."""
         begun, committed = self.last_begun(), self.last_committed()
         if begun is None or committed is None or begun == committed:
             return False
-        if self.partitions(begun) == self.partitions(committed):
+        if not self._is_rewrite(begun, committed):
             return False  # an ordinary batch: Spark runs it again
         for name in (str(begun), f".{begun}.crc"):
             self._files.delete(self._at("offsets", name), False)
         return True
+
+    def _is_rewrite(self, begun: int, committed: int) -> bool:
+        """Whether a batch only gives the state another number of partitions: it reads nothing.
+
+        The log of an ordinary batch may lack the number until the batch is committed (SPARK-59662).
+        """
+        before, after = self.partitions(committed), self.partitions(begun)
+        differ = before is not None and after is not None and before != after
+        return differ and self._offsets(begun)[2:] == self._offsets(committed)[2:]
+
+    def _offsets(self, batch: int | None) -> list[str]:
+        """What is logged of a batch when it is begun: version, facts, and the offsets of each source."""
+        return [] if batch is None else self._read("offsets", str(batch)).splitlines()
 
     def check_owner(self, identity: dict[str, Any]) -> None:
         """Refuse a checkpoint that another topology wrote; without our note, only Spark checks it."""

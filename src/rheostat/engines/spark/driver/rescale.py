@@ -4,7 +4,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from rheostat.engines.spark.driver import plan_checks
+from rheostat.engines.spark.driver import plan_checks, script_state
+from rheostat.engines.spark.driver.checkpoint import STATE_FORMAT
 from rheostat.engines.spark.driver.error_text import plain
 from rheostat.engines.spark.driver.runner import Runner
 from rheostat.engines.spark.driver.supervisor import Supervisor
@@ -12,7 +13,6 @@ from rheostat.engines.spark.protocol import Rescaled
 from rheostat.model.errors import RheostatError, UserError
 
 RESTART_SECONDS = 120.0
-_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 
 
 def _nothing(_step: str) -> None:
@@ -25,7 +25,7 @@ before_step: Callable[[str], None] = _nothing  # called with each step's name; t
 def refusal(runner: Runner, operator: str) -> str | None:
     """The reason why Spark cannot rewrite the state of this operator's query, or None."""
     if runner.app is None or runner.builder is None:
-        return "only an application of the Topology API can be stopped and started again by Rheostat"
+        return script_state.refusal(runner.session.spark, runner.script.checkpoint_of(operator))
     if runner.spec.mode == "realtime":
         part = next(part for part in runner.builder.parts if operator in part.steps)
         frame: Any = runner.builder.rows(part)
@@ -38,6 +38,8 @@ def refusal(runner: Runner, operator: str) -> str | None:
 
 def rescale(runner: Runner, operator: str, count: int) -> Rescaled:
     """Give the stateful operators of a query `count` instances; if that fails, it continues as before."""
+    if runner.app is None:
+        raise UserError("the state of a script is rewritten before it starts")
     if why := refusal(runner, operator):
         raise UserError(why)
     spark, supervisor = runner.session.spark, runner.query_of(operator)
@@ -50,7 +52,7 @@ def rescale(runner: Runner, operator: str, count: int) -> Rescaled:
         stopped = time.monotonic()
         try:
             if runner.spec.mode == "realtime":
-                spark.conf.set(_FORMAT, "2")
+                spark.conf.set(STATE_FORMAT, "2")
             before_step("rewrite")
             manager: Any = spark._streamingCheckpointManager
             manager.repartition(checkpoint.location, count)
@@ -60,7 +62,7 @@ def rescale(runner: Runner, operator: str, count: int) -> Rescaled:
             raise RheostatError(f"the state could not be rewritten: {plain(error)}") from None
         finally:
             if runner.spec.mode == "realtime":
-                spark.conf.unset(_FORMAT)
+                spark.conf.unset(STATE_FORMAT)
         rewritten = time.monotonic()
         before_step("restart")
         supervisor.state_partitions = count

@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from rheostat.engines.spark import modes
-from rheostat.engines.spark.driver import plan_checks, query_topics
+from rheostat.engines.spark.driver import plan_checks, query_topics, script_state
 from rheostat.engines.spark.driver.application import Application, Step
 from rheostat.engines.spark.driver.builder import Builder, parts
 from rheostat.engines.spark.driver.error_text import plain
@@ -19,7 +19,7 @@ from rheostat.engines.spark.driver.script import Script
 from rheostat.engines.spark.driver.session import Session
 from rheostat.engines.spark.driver.supervisor import Supervisor
 from rheostat.engines.spark.events import Note, QueryStarted
-from rheostat.engines.spark.protocol import Description, QueryStatus, Report, RunningBatch
+from rheostat.engines.spark.protocol import Description, QueryStatus, Report, RunningBatch, StateRewrite
 from rheostat.engines.spark.protocol import Step as StepFacts
 from rheostat.engines.spark.query_graph import QueryChain
 from rheostat.engines.spark.spec import Spec
@@ -45,8 +45,14 @@ class Runner:
         self._notes: list[Note] = []
         self._reserved = 0
         self._ends: dict[str, query_topics.TopicEnds] = {}  # of the queries that read Kafka
+        self._rewrites: tuple[StateRewrite, ...] = ()
 
     # -- what runs ---------------------------------------------------------------------------------------
+
+    def rewrite_state(self) -> None:
+        """Rewrite the state of a script, as its controller wants it, before it starts."""
+        for wanted in self.spec.rewrites:
+            self._rewrites += (script_state.rewrite(self.session.spark, wanted),)
 
     def run(self, app: Application) -> None:
         """Check an application of the Topology API, and run it once the controller requests it."""
@@ -216,6 +222,7 @@ class Runner:
             queries=self._script_queries({})
             if app is None
             else tuple(query.describe({}) for query in self.queries.values()),
+            rewrites=self._rewrites,
         )
 
     def report(self) -> Report:

@@ -40,6 +40,13 @@ class Script:
             self._explain(status)
         return described
 
+    def checkpoint_of(self, operator: str) -> str | None:
+        """The checkpoint of the query that has this operator; None: Spark will remove it with the query."""
+        found = (
+            query for query in self._update() if any(stage.operator == operator for stage in query.stages())
+        )
+        return next((query.checkpoint for query in found), None)
+
     def set_parallelism(self, targets: Mapping[str, int]) -> None:
         """Change the script's own shuffles from the next batch on."""
         for query in self._update():

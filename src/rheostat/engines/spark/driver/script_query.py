@@ -39,7 +39,14 @@ class ScriptQuery:
             stages=tuple(stage.described for stage in self.stages()),
             trigger_seconds=self.trigger_seconds,
             running=running,
+            checkpoint=self.checkpoint if any(stage.stateful for stage in self.stages()) else None,
         )
+
+    @property
+    def checkpoint(self) -> str | None:
+        """Where its checkpoint is; None: it has a temporary one, which ends with it."""
+        location = str(self._execution().resolvedCheckpointRoot())
+        return None if location.rpartition("/")[2].startswith("temporary-") else location
 
     @property
     def trigger_seconds(self) -> float | None:

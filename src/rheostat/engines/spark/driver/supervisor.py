@@ -16,6 +16,7 @@ from rheostat.engines.spark.driver.error_text import plain
 from rheostat.engines.spark.driver.session import Session
 from rheostat.engines.spark.events import MOST_BYTES
 from rheostat.engines.spark.protocol import Arrival, QueryStatus, RunningBatch
+from rheostat.engines.spark.spec import SHUFFLE_PARTITIONS
 from rheostat.model.errors import RheostatError
 
 FIRST_BACKOFF_SECONDS = 1.0
@@ -23,7 +24,6 @@ LONGEST_BACKOFF_SECONDS = 60.0
 HEALTHY_SECONDS = 60.0  # a query that ran this long resets the back-off
 START_ATTEMPTS = 3  # of a sole query that never finished a batch
 ARRIVALS_SECONDS = 0.25
-PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 class DriverContext(Protocol):
@@ -69,7 +69,7 @@ class Supervisor:
         """Start the query from its checkpoint; `once` for a single batch."""
         spark = self._context.session.spark
         if self.state_partitions:
-            spark.conf.set(PARTITIONS, str(self.state_partitions))
+            spark.conf.set(SHUFFLE_PARTITIONS, str(self.state_partitions))
         writer = self._write().queryName(self._title).option("checkpointLocation", self.checkpoint.location)
         trigger: dict[str, Any] = {"once": True} if once else self._trigger
         self.query = writer.trigger(**trigger).start()

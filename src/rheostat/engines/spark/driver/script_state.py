@@ -1,0 +1,73 @@
+"""The state of a plain script's queries: whether Spark can rewrite it, and the rewrite before the script starts."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from rheostat.engines.spark.driver.checkpoint import STATE_FORMAT, Checkpoint
+from rheostat.engines.spark.driver.error_text import plain
+from rheostat.engines.spark.protocol import StateRewrite
+from rheostat.engines.spark.spec import CheckpointRewrite
+
+_STATE_SETTINGS = "spark.sql.streaming.stateStore."
+_PROVIDER = f"{_STATE_SETTINGS}providerClass"
+
+
+def refusal(spark: SparkSession, location: str | None) -> str | None:
+    """Why the state of a checkpoint cannot be rewritten, and what the user can do; None: it can."""
+    if location is None:
+        return "its checkpoint is a temporary one: give the query a checkpointLocation"
+    checkpoint = Checkpoint(spark, location)
+    committed = checkpoint.last_committed()
+    if committed is None:
+        return "no batch is committed yet"
+    provider = checkpoint.settings(committed).get(_PROVIDER) or str(spark.conf.get(_PROVIDER))
+    if "RocksDB" not in provider:
+        return (
+            f"its checkpoint keeps state with {provider.rpartition('.')[2]}, which Spark cannot rewrite: "
+            "start with a new checkpointLocation, then state is kept with RocksDB in the right number of partitions"
+        )
+    return None
+
+
+def rewrite(spark: SparkSession, wanted: CheckpointRewrite) -> StateRewrite:
+    """Bring a checkpoint's state to the wanted number of partitions; if that fails, it stays as it was."""
+    began, checkpoint = time.monotonic(), Checkpoint(spark, wanted.checkpoint)
+    error = None
+    try:
+        checkpoint.forget_unfinished_rewrite()
+        committed = checkpoint.last_committed()
+        if wanted.partitions not in (None, checkpoint.partitions(committed)):
+            with _set(spark, _state_settings(checkpoint, committed)):
+                manager: Any = spark._streamingCheckpointManager
+                manager.repartition(wanted.checkpoint, wanted.partitions)
+    except Exception as failure:
+        error = plain(failure)
+        checkpoint.forget_unfinished_rewrite()
+    return StateRewrite(wanted.checkpoint, time.monotonic() - began, error)
+
+
+def _state_settings(checkpoint: Checkpoint, committed: int | None) -> dict[str, str]:
+    """How the checkpoint keeps its state; the script's own session, which knows it, does not exist yet."""
+    logged = checkpoint.settings(committed)
+    kept = {name: value for name, value in logged.items() if name.startswith(_STATE_SETTINGS)}
+    return {**kept, STATE_FORMAT: checkpoint.state_format(committed)}
+
+
+@contextmanager
+def _set(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Session settings, for as long as a rewrite takes: the script begins with its own."""
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name in settings:
+        spark.conf.set(name, settings[name])
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, old)
