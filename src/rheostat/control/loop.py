@@ -38,7 +38,7 @@ class Loop:
     policy: Policy
     bounds: Bounds = Bounds()
     guards: Guards = field(default_factory=Guards)
-    rescaling: Rescaling = Rescaling()
+    rescaling: Rescaling = field(default_factory=Rescaling)
     seed: int = 0
     memory: Mapping[str, Any] = field(default_factory=dict)
     changed_at: tuple[float, ...] = ()  # the times of the changes that the guards still count
@@ -100,9 +100,7 @@ class Loop:
             seed=self.seed,
             local_start=self.clock.local_time(now) - now,  # changes with daylight saving time
         )
-        proposal = self._advised(
-            self.rescaling.check(self._ask(situation), situation, self.engine), situation
-        )
+        proposal = self._advised(self._ask(situation), situation)
         self.turns += 1
         plan = self.guards.check(proposal, situation, self.changed_at, self.turns)
         decision = Decision(self.turns, observation, evaluation, plan, self.memory)
@@ -130,7 +128,8 @@ class Loop:
         return proposal
 
     def _advised(self, proposal: Proposal, situation: Situation) -> Proposal:
-        """The proposal with what was advised last, where this window cannot tell."""
+        """Add the rewrite that is worth it, or the advice; where nothing was measured, the last advice."""
+        proposal = self.rescaling.check(proposal, situation, self.engine)
         if not situation.evaluation.missing:
             self.advice = proposal.advice
         return replace(proposal, advice=self.advice)

@@ -1,4 +1,4 @@
-"""Keeps the application's driver process running: waits for what it runs, and starts another one when it dies."""
+"""Keeps the application's driver process running: when it dies, another one is started."""
 
 from collections.abc import Callable
 
@@ -48,7 +48,7 @@ class DriverKeeper:
         )
 
     def start(self, spec: Spec) -> DriverProcess:
-        """Start a driver in place of the one that ended; if that one dies, the next tries no rewrite again."""
+        """Start a driver in place of one that ended; if it dies, the next does not try its rewrites."""
         self.driver.spec = spec.without_rewrites
         self._started_at = self._clock.now()
         self.driver = self._start(spec)

@@ -279,9 +279,10 @@ class SparkEngine:
             failure = self._keeper.why_it_ended()
             self.driver.kill()
             raise failure
-        self._keeper.revive(
-            why, self._restart, lambda text: self.monitor.note(self.clock.now(), "driver", text)
-        )
+        self._keeper.revive(why, self._restart, self._note_driver)
+
+    def _note_driver(self, text: str) -> None:
+        self.monitor.note(self.clock.now(), "driver", text)
 
     def _restart(self, spec: Spec) -> None:
         """Start a driver like the one that died; its nodes and executors come back as others do."""

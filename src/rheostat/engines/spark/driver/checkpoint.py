@@ -40,7 +40,7 @@ class Checkpoint:
         return None if count is None else int(count)
 
     def settings(self, batch: int | None) -> dict[str, str]:
-        """Spark's settings that a batch was begun with: a restarted query keeps them, whatever its session says."""
+        """Spark's settings that a batch was begun with; a restarted query keeps them."""
         lines = self._offsets(batch)
         facts = json.loads(lines[1]) if len(lines) > 1 else {}
         return {str(key): str(value) for key, value in facts.get("conf", {}).items()}

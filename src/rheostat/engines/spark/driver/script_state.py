@@ -1,4 +1,4 @@
-"""The state of a plain script's queries: whether Spark can rewrite it, and the rewrite before the script starts."""
+"""The state of a plain script: whether Spark can rewrite it, and the rewrite before the script starts."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ def refusal(spark: SparkSession, location: str | None) -> str | None:
     if "RocksDB" not in provider:
         return (
             f"its checkpoint keeps state with {provider.rpartition('.')[2]}, which Spark cannot rewrite: "
-            "start with a new checkpointLocation, then state is kept with RocksDB in the right number of partitions"
+            "with a new checkpointLocation, Rheostat has it kept with RocksDB, in the right number of partitions"
         )
     return None
 
