@@ -28,7 +28,7 @@ def refusal(spark: SparkSession, location: str | None) -> str | None:
     if "RocksDB" not in provider:
         return (
             f"its checkpoint keeps state with {provider.rpartition('.')[2]}, which Spark cannot rewrite: "
-            "with a new checkpointLocation, Rheostat has it kept with RocksDB, in the right number of partitions"
+            "with a new checkpointLocation, Rheostat keeps it with RocksDB, in the right number of partitions"
         )
     return None
 
