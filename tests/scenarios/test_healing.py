@@ -192,7 +192,7 @@ def test_a_driver_that_cannot_be_started_ends_the_run_after_five_attempts(
         attempts.append(world.now)
         raise RheostatError("no memory")
 
-    monkeypatch.setattr(engine, "_start", start)
+    monkeypatch.setattr(engine._keeper, "_start", start)
     world.kill_driver()
     with pytest.raises(RheostatError, match="no memory"):
         live(engine, 600)
