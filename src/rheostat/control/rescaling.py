@@ -2,6 +2,7 @@
 
 Applications of the Topology API are rescaled by plan; of a script, only a restart on rewritten state can
 change the number of state partitions. No number of nodes brings what one rewrite does, so it comes first.
+A policy may propose a rewrite itself; where it does not, this looks for one that is worth its pause.
 """
 
 from dataclasses import dataclass, replace
@@ -31,8 +32,8 @@ class Rescaling:
     def check(self, proposal: Proposal, situation: Situation, engine: Engine) -> Proposal:
         """The proposal with advice; with `auto`, the rewrite in its place."""
         if self.mode is Rescale.NEVER or engine.plans_state:
-            return proposal
-        rewrite = advise(
+            return replace(proposal, rewrite=None)
+        rewrite = proposal.rewrite or advise(
             situation.topology,
             situation.observation,
             situation.evaluation,
@@ -43,10 +44,11 @@ class Rescaling:
         if rewrite is None:
             return proposal
         if why := engine.rewrite_refusal(rewrite.operators):
-            return replace(proposal, advice=f"{rewrite.describe()}; but {why}")
+            return replace(proposal, rewrite=None, advice=f"{rewrite.describe()}; but {why}")
         if self.mode is Rescale.ADVISE:
-            return replace(proposal, advice=f"{rewrite.describe()}: `--rescale auto` does it")
-        return _instead(proposal, situation, rewrite)
+            how = f"{rewrite.describe()}: `--rescale auto` does it"
+            return replace(proposal, rewrite=None, advice=how)
+        return proposal if proposal.rewrite else _instead(proposal, situation, rewrite)
 
 
 def _instead(proposal: Proposal, situation: Situation, rewrite: Rewrite) -> Proposal:

@@ -51,6 +51,7 @@ class SparkEngine:
         self._parallelism: dict[str, int] = {}
         self._adopt(described)
         self._settled = False
+        self._rewrite_failure = ""  # why a rewrite of state failed: another one would be another pause
         self.doing = ""  # the change that is under way, in words
         self._waits_for_slots = False  # whether a restarted driver still lacks the slots to begin
         self.truths = Truths(self.monitor, provider)
@@ -135,6 +136,8 @@ class SparkEngine:
         return self._described.steps is not None
 
     def rewrite_refusal(self, operators: Collection[str]) -> str | None:
+        if self._rewrite_failure:
+            return f"it failed: {self._rewrite_failure}"
         try:
             return next(filter(None, (self.driver.ask(CheckRescale(name)).why for name in operators)), None)
         except RheostatError as error:  # the next poll deals with a driver that is lost
@@ -271,6 +274,7 @@ class SparkEngine:
         self._actuator.topology = self._declared
         self.driver.ask(Begin(self._parallelism))
         if errors := [each.error for each in described.rewrites if each.error]:
+            self._rewrite_failure = errors[0]
             raise RheostatError(f"the state could not be rewritten: {errors[0]}; the script runs as before")
 
     def _revive(self, why: str) -> None:
