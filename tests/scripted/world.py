@@ -85,8 +85,13 @@ class World:
     events: list[dict[str, Any]] = field(default_factory=list)
     refuses_nodes: str = ""  # why no node can be ordered
     starts_executors: bool = True
-    rewrites: str = ""  # why state cannot be rewritten
+    refuses_rewrites: str = ""  # why state cannot be rewritten, when asked
+    rewrites: str = ""  # why a rewrite fails
     on_rescale: Callable[[], None] = lambda: None
+    script: bool = False  # a plain one, which starts its query itself and keeps its parallelism
+    rewrite_seconds: float = 2.0  # of its state, before it starts
+    rewriting: int | None = None  # into so many partitions
+    cut_short: bool = False  # a rewrite is begun in the checkpoint: Spark would not start the query
     _names: int = 0
     _ids: int = 0
 
@@ -119,13 +124,16 @@ class World:
     def _run(self) -> None:
         """Batches follow each other; in Real-Time Mode a query without a slot for each instance dies."""
         ready = self.ready()
+        if self.rewriting is not None:
+            self._rewrite(ready)
         if not self.begun or not self.drivers or self.now < self.silent_until:
             return
         if self.running is None:
             if self.mode == "realtime" and self.slots() < sum(self.parallelism.values()):
                 self.die(f"{sum(self.parallelism.values())} instances, {self.slots()} slots")
             if ready:
-                self.running, self.began = dict(self.parallelism), self.now
+                counts = {"in": 1, "key": 2} if self.script else self.parallelism
+                self.running, self.began = {**counts, "total": self.state}, self.now
             return
         if self.now - self.began >= self.batch_seconds and all(
             self._awake(self.nodes[e.node]) for e in ready
@@ -135,6 +143,16 @@ class World:
             self.running = None
             for executor in [each for each in self.executors.values() if each.leaving]:
                 self._lose(executor, "decommissioned")
+
+    def _rewrite(self, ready: Sequence[Executor]) -> None:
+        """A driver rewrites the state of a script on its executors; then the script starts."""
+        if not ready:
+            self.began = self.now
+        elif self.now - self.began < self.rewrite_seconds:
+            self.cut_short = True
+        else:
+            self.state = self.rewriting if self.rewriting and not self.rewrites else self.state
+            self.rewriting, self.cut_short, self.begun = None, False, True
 
     def _commit(self, ready: Sequence[Executor]) -> None:
         assert self.running is not None
@@ -208,7 +226,7 @@ class World:
 
     def kill_driver(self) -> None:
         """Its executors end with it, and a batch that ran is lost; its checkpoint stays."""
-        self.drivers, self.begun, self.running = 0, False, None
+        self.drivers, self.begun, self.running, self.rewriting = 0, False, None, None
         self.executors.clear()
         self.events.clear()
         self.wanted = 0
@@ -318,6 +336,16 @@ class Driver:
             node.kind.executors for node in world.nodes.values()
         )  # on all Workers
         self.hangs = False
+        if world.script:
+            self._start_script(spec)
+
+    def _start_script(self, spec: Spec) -> None:
+        """What was cut short is rolled back; the rewrites that are wanted come before the script."""
+        world = self.world
+        world.cut_short &= not spec.rewrites
+        assert not world.cut_short, "Spark refuses a checkpoint in which a rewrite was cut short"
+        world.rewriting = next((each.partitions for each in spec.rewrites if each.partitions), None)
+        world.began, world.begun = world.now, world.rewriting is None
 
     @property
     def alive(self) -> bool:
@@ -352,7 +380,8 @@ class Driver:
             case protocol.TakeReport():
                 return self._report()
             case protocol.CheckRescale():
-                return protocol.Refusal("Spark cannot rewrite it" if self.world.mode == "realtime" else None)
+                realtime = "Spark cannot rewrite it" if self.world.mode == "realtime" else None
+                return protocol.Refusal(self.world.refuses_rewrites or realtime)
             case protocol.Rescale():
                 return self._rescale(request)
             case _:
@@ -361,6 +390,8 @@ class Driver:
 
     def _describe(self) -> protocol.Description:
         world = self.world
+        if world.script:
+            return self._describe_script()
         steps = tuple(
             protocol.Step(
                 name,
@@ -379,14 +410,34 @@ class Driver:
             parallelism=dict(world.parallelism),
             state={"total": world.state} if world.committed else {},
             reserved=0,
-            queries=(self._query(),),
+            queries=self._queries(),
         )
 
-    def _query(self) -> protocol.QueryStatus:
-        tasks = self.world.parallelism
-        stages = tuple(protocol.QueryStage(name, tasks=tasks.get(name)) for name in CHAIN)
-        busy = self.world.running is not None
-        return protocol.QueryStatus("in", "q", f"r{len(self.world.deaths)}", busy, stages)
+    def _describe_script(self) -> protocol.Description:
+        rewrites: tuple[protocol.StateRewrite, ...] = ()
+        if self.spec.rewrites:
+            failed = self.world.rewrites or None
+            rewrites = (protocol.StateRewrite("c", self.world.rewrite_seconds, failed),)
+        return protocol.Description(
+            None, None, self.world.begun, {}, {}, 0, self._queries(), rewrites
+        )  # fmt: skip
+
+    def _queries(self) -> tuple[protocol.QueryStatus, ...]:
+        """None, before a script has started its query."""
+        world = self.world
+        if world.script and not world.begun:
+            return ()
+        tasks, busy = world.parallelism, world.running is not None
+        if world.script:
+            tasks = {"in": 1, "key": 2, "total": world.state}
+        stages = tuple(
+            protocol.QueryStage(
+                name, tuple(range(max(0, n - 1), n)), world.script and name == "total", tasks=tasks.get(name)
+            )
+            for n, name in enumerate(CHAIN)
+        )
+        run = f"r{len(world.deaths)}"
+        return (protocol.QueryStatus("in", "q", run, busy, stages, checkpoint="c" if world.script else None),)
 
     def _report(self) -> protocol.Report:
         events, self.world.events = self.world.events, []
@@ -395,13 +446,15 @@ class Driver:
             protocol.Executor(e.id, e.node, slots, ready=e.ready_at <= self.world.now)
             for e in self.world.executors.values()
         )
-        return protocol.Report(read_events(events), executors, (self._query(),))
+        return protocol.Report(read_events(events), executors, self._queries())
 
     def _change(self, request: protocol.AnyRequest) -> None:
         world = self.world
         match request:
             case protocol.Begin(parallelism):
                 world.asked.append("begin")
+                if world.script:
+                    return
                 world.parallelism = {**parallelism, "total": world.state}
                 world.begun = True
             case protocol.RequestExecutors(total):

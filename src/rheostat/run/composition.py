@@ -172,11 +172,11 @@ def _spec(order: Order, site: Site) -> Spec:
         kafka=order.kafka,
         settings={**_scratch(site), **order.settings},
         state_partitions=_state_partitions(order),
-        rewrites=_cut_short(order),
+        rewrites=cut_short(order),
     )
 
 
-def _cut_short(order: Order) -> tuple[CheckpointRewrite, ...]:
+def cut_short(order: Order) -> tuple[CheckpointRewrite, ...]:
     """The rewrites of a script's state that were begun when the run was killed, to be rolled back."""
     if not order.resume:
         return ()
