@@ -89,6 +89,9 @@ class World:
     rewrites: str = ""  # why a rewrite fails
     on_rescale: Callable[[], None] = lambda: None
     script: bool = False  # a plain one, which starts its query itself and keeps its parallelism
+    sized: bool = False  # whether the controller let the script's driver begin
+    planned: bool = True  # whether the first batch of the script's query is
+    shuffles: bool = False  # whether the script's "key" begins with a repartition
     rewrite_seconds: float = 2.0  # of its state, before it starts
     rewriting: int | None = None  # into so many partitions
     cut_short: bool = False  # a rewrite is begun in the checkpoint: Spark would not start the query
@@ -132,7 +135,7 @@ class World:
             if self.mode == "realtime" and self.slots() < sum(self.parallelism.values()):
                 self.die(f"{sum(self.parallelism.values())} instances, {self.slots()} slots")
             if ready:
-                counts = {"in": 1, "key": 2} if self.script else self.parallelism
+                counts = self.script_tasks if self.script else self.parallelism
                 self.running, self.began = {**counts, "total": self.state}, self.now
             return
         if self.now - self.began >= self.batch_seconds and all(
@@ -190,6 +193,12 @@ class World:
     def slots(self) -> int:
         return len(self.ready()) * self.kind.slots // self.kind.executors
 
+    @property
+    def script_tasks(self) -> dict[str, int]:
+        """The tasks of the script's stages: only those of its own repartition can be changed."""
+        key = self.parallelism.get("key", 2) if self.shuffles else 2
+        return {"in": 1, "key": key, "total": self.state}
+
     def alive(self) -> list[str]:
         return [node.name for node in self.nodes.values() if node.alive]
 
@@ -227,6 +236,7 @@ class World:
     def kill_driver(self) -> None:
         """Its executors end with it, and a batch that ran is lost; its checkpoint stays."""
         self.drivers, self.begun, self.running, self.rewriting = 0, False, None, None
+        self.parallelism, self.sized = {}, False
         self.executors.clear()
         self.events.clear()
         self.wanted = 0
@@ -419,7 +429,7 @@ class Driver:
             failed = self.world.rewrites or None
             rewrites = (protocol.StateRewrite("c", self.world.rewrite_seconds, failed),)
         return protocol.Description(
-            None, None, self.world.begun, {}, {}, 0, self._queries(), rewrites
+            None, None, self.world.sized, {}, {}, 0, self._queries(), rewrites
         )  # fmt: skip
 
     def _queries(self) -> tuple[protocol.QueryStatus, ...]:
@@ -429,12 +439,16 @@ class Driver:
             return ()
         tasks, busy = world.parallelism, world.running is not None
         if world.script:
-            tasks = {"in": 1, "key": 2, "total": world.state}
+            tasks = world.script_tasks
         stages = tuple(
             protocol.QueryStage(
-                name, tuple(range(max(0, n - 1), n)), world.script and name == "total", tasks=tasks.get(name)
+                name,
+                tuple(range(max(0, n - 1), n)),
+                world.script and name == "total",
+                0 if world.shuffles and name == "key" else None,
+                tasks.get(name),
             )
-            for n, name in enumerate(CHAIN)
+            for n, name in enumerate(CHAIN if world.planned else ())
         )
         run = f"r{len(world.deaths)}"
         return (protocol.QueryStatus("in", "q", run, busy, stages, checkpoint="c" if world.script else None),)
@@ -453,7 +467,9 @@ class Driver:
         match request:
             case protocol.Begin(parallelism):
                 world.asked.append("begin")
-                if world.script:
+                if world.script:  # its query runs already
+                    world.sized = True
+                    world.parallelism.update(parallelism)
                     return
                 world.parallelism = {**parallelism, "total": world.state}
                 world.begun = True

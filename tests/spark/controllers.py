@@ -40,7 +40,7 @@ from rheostat.policies.base import Info, Policy, hold, wish
 @dataclass(frozen=True)
 class Scripted(Policy):
     file: str = ""  # a file
-    info = Info("scripted", "all", "reactive", "the author of the file")
+    info = Info("scripted", "all", "static", "the author of the file")  # whatever the load
 
     def propose(self, situation, memory):
         memory = {"asked": memory.get("asked", 0) + 1}

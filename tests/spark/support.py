@@ -99,6 +99,16 @@ def plan(engine: SparkEngine, nodes: int | None = None, **parallelism: int) -> P
     return Plan(1, engine.now(), now, target, "a test wants it", changes=target != now)
 
 
+def wait_for_plans(engine: SparkEngine, limit: float = 240.0) -> None:
+    """Wait until the first batch of each query of a plain script is planned."""
+
+    def known() -> bool:
+        statuses = engine.monitor.statuses
+        return bool(statuses) and all(query.stages for query in statuses)
+
+    _poll_until(engine, known, "plans", limit)
+
+
 def observe_batches(engine: SparkEngine, batches: int, limit: float = 240.0) -> Observation:
     """Close the window and observe the next one once it holds this many batches; with the events of both."""
     before = engine.observe().events

@@ -13,7 +13,7 @@ from rheostat.services.local_cluster import LocalCluster
 from tests.cli.commands import refused
 
 from .controllers import Controller, controller, eventually
-from .support import application, check_totals, newest_batch, observe_batches, plan
+from .support import application, check_totals, newest_batch, observe_batches, plan, wait_for_plans
 
 KIND = NodeKind(cores=1.0, slots=2, memory_mb=1024.0)
 
@@ -77,16 +77,16 @@ def _commits(run: Controller) -> int:
 # -- scripts of all kinds -----------------------------------------------------------------------------------
 
 
-def test_of_two_queries_the_first_is_scaled_and_an_event_says_so(
-    cluster: LocalCluster, tmp_path: Path
-) -> None:
+def test_of_two_queries_each_is_measured_and_sized(cluster: LocalCluster, tmp_path: Path) -> None:
     with application(cluster, tmp_path, "plain_two", str(tmp_path), parallelism={}) as engine:
-        assert list(engine.topology.names) == ["1-scan", "2-project"]
-        texts = [event.text for event in (*engine.observe().events, *observe_batches(engine, 2).events)]
-        assert any("2 queries: first is scaled" in text for text in texts), texts
+        wait_for_plans(engine)
+        assert list(engine.topology.names) == ["1-scan", "2-project", "second.1-scan", "second.2-project"]
         outcome = engine.apply(plan(engine, **{"2-project": 5}))
         assert outcome.status is Status.APPLIED, outcome.reason
-        assert observe_batches(engine, 2).operators["2-project"].parallelism == 5
+        observed = observe_batches(engine, 4)
+        assert observed.operators["2-project"].parallelism == 5
+        assert observed.operators["second.2-project"].parallelism == 2
+        assert set(observed.queries) == {"first", "second"}
         assert (tmp_path / "parts").read_text() == "2"
         driver = engine.driver
         driver.stop()
@@ -97,6 +97,7 @@ def test_a_script_without_a_changeable_stage_gets_nodes_that_run_more_of_its_tas
     cluster: LocalCluster, tmp_path: Path
 ) -> None:
     with application(cluster, tmp_path, "plain", str(tmp_path), "50", "0", parallelism={}) as engine:
+        wait_for_plans(engine)
         assert engine.configuration.parallelism == {"1-scan": 1, "2-aggregate": 2}  # of three, in two slots
         before = engine.monitor.run_id
         outcome = engine.apply(plan(engine, nodes=2, **{"2-aggregate": 3}))

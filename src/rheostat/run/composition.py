@@ -226,7 +226,8 @@ def _first(order: Order, engine: SparkEngine, before: Configuration | None) -> C
     """The configuration to start in: as the journal left it, within the bounds, or as the policy begins."""
     if before is not None:
         nodes = order.bounds.nodes(before.nodes)
-        parallelism = order.bounds.parallelism(engine.topology, before.parallelism)
+        bounded = order.bounds.parallelism(engine.topology, before.parallelism)
+        parallelism = {**before.parallelism, **bounded}  # a script's plan may not be known yet
         return Configuration(parallelism, nodes * order.kind.executors, nodes)
     start = Start(engine.topology, engine.model, engine.kinds, order.bounds, 0.0, 0.0)
     chosen = first_configuration(order.policy, start)

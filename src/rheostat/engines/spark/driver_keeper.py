@@ -9,6 +9,7 @@ from rheostat.engines.spark.spec import Spec
 from rheostat.model.errors import RheostatError, UserError
 
 FIRST_QUERY_SECONDS = 600.0  # for a script to start its first query: it may prepare tables before
+PLAN_SECONDS = 10.0  # for the first batches to be planned: without rows they never are
 ATTEMPTS = 5
 FIRST_BACKOFF_SECONDS = 1.0
 LONGEST_BACKOFF_SECONDS = 60.0
@@ -34,12 +35,18 @@ class DriverKeeper:
 
     def describe(self) -> Description:
         """Wait until the driver can say what it runs: a plain script may take its time to start a query."""
+        unplanned = 0
         for _ in range(int(FIRST_QUERY_SECONDS / LOOK_SECONDS)):
             try:
                 described = self.driver.ask(Describe())
             except DriverLostError:
                 raise self.why_it_ended() from None
-            if described.steps is not None or described.queries:
+            if described.steps is not None or (
+                described.queries and all(q.stages for q in described.queries)
+            ):
+                return described
+            unplanned += bool(described.queries)
+            if unplanned > PLAN_SECONDS / LOOK_SECONDS:
                 return described
             self._pause(LOOK_SECONDS)
         raise UserError(

@@ -15,7 +15,7 @@ from rheostat.engines.spark.driver_keeper import DriverKeeper
 from rheostat.engines.spark.driver_process import DriverLostError, DriverProcess
 from rheostat.engines.spark.observe.meter import Meter
 from rheostat.engines.spark.observe.monitor import AIM_SECONDS, Monitor
-from rheostat.engines.spark.protocol import Begin, CheckRescale, Description, QueryStatus
+from rheostat.engines.spark.protocol import Begin, CheckRescale, Description, QueryStatus, SetParallelism
 from rheostat.engines.spark.spec import Spec
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Outcome, Plan, Status
@@ -49,6 +49,7 @@ class SparkEngine:
         self._reserved, self._trigger = described.reserved, described.trigger_seconds or aim_seconds
         self._begun, self._state = described.begun, dict(described.state)
         self._parallelism: dict[str, int] = {}
+        self._remembered: dict[str, int] = {}  # also of operators whose query does not run now
         self._adopt(described)
         self._settled = False
         self._rewrite_failure = ""  # why a rewrite of state failed: another one would be another pause
@@ -76,18 +77,25 @@ class SparkEngine:
         self._declared = topology(self.driver.spec.name, described, self._realtime)
         self.topology = self._declared if self._realtime else as_changeable(self._declared)
         self.monitor.follow(queries(described))
+        self._remembered |= self._parallelism
         fixed = self._declared.pinned
-        kept = {name: count for name, count in self._parallelism.items() if name not in fixed}
+        kept = {name: count for name, count in self._remembered.items() if name not in fixed}
         first = first_parallelism(described, self._declared)
         self._parallelism = {name: kept.get(name, count) for name, count in first.items()}
 
     def _notice(self, statuses: tuple[QueryStatus, ...]) -> None:
         """A script's queries come and go, and their plans become known: then the topology is another one."""
-        before = [(query.name, query.stages) for query in self._described.queries]
-        if not statuses or self.doing or [(query.name, query.stages) for query in statuses] == before:
+        known = {query.name: query.stages for query in self._described.queries}
+        # The plan of a query that was restarted is known only when its first batch is planned.
+        seen = [
+            query if query.stages else replace(query, stages=known.get(query.name, ())) for query in statuses
+        ]
+        if not seen or self.doing or {query.name: query.stages for query in seen} == known:
             return
-        self._adopt(replace(self._described, queries=statuses))
+        self._adopt(replace(self._described, queries=tuple(seen)))
         self._actuator.topology = self._declared
+        if self._begun:  # the driver sets what it knows when it begins
+            self.driver.ask(SetParallelism(self._parallelism))
 
     # -- the port ----------------------------------------------------------------------------------------
 
@@ -187,7 +195,10 @@ class SparkEngine:
         self._actuator.prepare(max(wanted.nodes, self._nodes_in_use()))
         if not self._begun:
             if not self._scales_nodes_only:
-                self._parallelism.update(wanted.parallelism)
+                self._remembered |= wanted.parallelism
+                self._parallelism |= {
+                    name: count for name, count in wanted.parallelism.items() if name in self._parallelism
+                }
             self._parallelism.update(self._state)
             self._check_begin()
             self.driver.ask(Begin(self._parallelism))

@@ -48,9 +48,11 @@ def _stateful(run: StageRun, row_seconds: float) -> StageRun:
 def _per_stage(updates: Sequence[float], stages: int) -> Sequence[float]:
     """What rows took in each stateful stage; operators that share a stage cannot be told apart.
 
-    >>> _per_stage((1.0, 2.0), 2), _per_stage((1.0, 2.0, 3.0), 2), _per_stage((), 2)
-    ((1.0, 2.0), (3.0, 3.0), ())
+    >>> _per_stage((1.0, 2.0), 2), _per_stage((1.0, 2.0, 3.0), 2), _per_stage((), 2), _per_stage((1.0,), 0)
+    ((1.0, 2.0), (3.0, 3.0), (), ())
     """
-    if len(updates) == stages or not updates:
+    if len(updates) == stages:
         return updates
+    if not updates or not stages:  # the plan of a query that was just restarted is not known yet
+        return ()
     return (sum(updates) / stages,) * stages
