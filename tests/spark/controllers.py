@@ -55,12 +55,14 @@ class Scripted(Policy):
 """
 
 
-def eventually(look: Callable[[], T | None], what: object = "", seconds: float = LIMIT_SECONDS) -> T:
+def eventually(
+    look: Callable[[], T | None], what: object = "", seconds: float = LIMIT_SECONDS, pause: float = 0.2
+) -> T:
     """Call `look` until it returns something; the limit allows for a very busy machine."""
     until = time.monotonic() + seconds
     while not (result := look()):
         assert time.monotonic() < until, f"not within {seconds:g} s: {what}"
-        time.sleep(0.2)
+        time.sleep(pause)
     return result
 
 

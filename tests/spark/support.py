@@ -100,11 +100,12 @@ def plan(engine: SparkEngine, nodes: int | None = None, **parallelism: int) -> P
 
 
 def wait_for_plans(engine: SparkEngine, limit: float = 240.0) -> None:
-    """Wait until the first batch of each query of a plain script is planned."""
+    """Wait until a batch with rows of each query of a plain script is planned."""
 
     def known() -> bool:
         statuses = engine.monitor.statuses
-        return bool(statuses) and all(query.stages for query in statuses)
+        known = [query.stages and all(stage.tasks for stage in query.stages) for query in statuses]
+        return bool(known) and all(known)
 
     _poll_until(engine, known, "plans", limit)
 

@@ -61,6 +61,21 @@ class Checkpoint:
             self._files.delete(self._at("offsets", name), False)
         return True
 
+    def complete_log(self) -> bool:
+        """Write the number of state partitions into the log of an unfinished batch that lacks it.
+
+        Spark would start that batch with the session's number instead, and lose the state of all others.
+        """
+        begun, committed = self.last_begun(), self.last_committed()
+        count = self.partitions(committed)
+        if begun == committed or count is None or self.partitions(begun) is not None:
+            return False
+        version, facts, *offsets = self._offsets(begun)
+        known = json.loads(facts)
+        known["conf"] = {**known.get("conf", {}), SHUFFLE_PARTITIONS: str(count)}
+        self._write("\n".join((version, json.dumps(known), *offsets)), "offsets", str(begun))
+        return True
+
     def _is_rewrite(self, begun: int, committed: int) -> bool:
         """Whether a batch only gives the state another number of partitions: it reads nothing.
 
@@ -88,7 +103,7 @@ class Checkpoint:
     def claim(self, identity: dict[str, Any]) -> None:
         """Write the owner into a new checkpoint, once a run begins."""
         if not self._files.exists(self._at(_NOTE)) and self.last_begun() is None:
-            self._write(_NOTE, json.dumps(identity))
+            self._write(json.dumps(identity), _NOTE)
 
     def _batches(self, log: str) -> list[int]:
         folder = self._at(log)
@@ -110,8 +125,8 @@ class Checkpoint:
         finally:
             stream.close()
 
-    def _write(self, name: str, text: str) -> None:
-        stream = self._files.create(self._at(name), True)
+    def _write(self, text: str, *parts: str) -> None:
+        stream = self._files.create(self._at(*parts), True)
         try:
             stream.write(bytearray(text, "utf-8"))
         finally:

@@ -1,5 +1,9 @@
 """Spark's errors in one readable line."""
 
+import re
+
+_CLASS = re.compile(r"^(?:\w+\.)+\w+: (?=\[)")  # where Spark's own name of the error follows
+
 
 def plain(error: Exception) -> str:
     """A Spark error in one line, without its stack, its plan, its position in the SQL and its ids."""
@@ -9,7 +13,7 @@ def plain(error: Exception) -> str:
     message = message.partition("terminated with exception: ")[2] or message
     for mark in (" SQLSTATE", " == SQL", " === Streaming Query"):
         message = message.partition(mark)[0]
-    return message[:300]
+    return _CLASS.sub("", message)[:300]
 
 
 def _python_error(text: str) -> str | None:

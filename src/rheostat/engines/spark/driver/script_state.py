@@ -39,6 +39,7 @@ def rewrite(spark: SparkSession, wanted: CheckpointRewrite) -> StateRewrite:
     error = None
     try:
         checkpoint.forget_unfinished_rewrite()
+        checkpoint.complete_log()
         committed = checkpoint.last_committed()
         if wanted.partitions not in (None, checkpoint.partitions(committed)):
             with _set(spark, _state_settings(checkpoint, committed)):
