@@ -14,8 +14,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from rheostat.engines.spark.driver.executor_plugins import executor_settings
 from rheostat.engines.spark.driver.session import spread_state
-from rheostat.engines.spark.driver.warm_executors import executor_settings, warmed
+from rheostat.engines.spark.driver.warm_executors import warmed
 from rheostat.model.configuration import NodeKind
 from rheostat.services.local_cluster import LocalCluster
 

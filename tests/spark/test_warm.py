@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rheostat.engines.spark.driver.warm_executors import LIMIT, executor_settings
+from rheostat.engines.spark.driver.executor_plugins import executor_settings
+from rheostat.engines.spark.driver.warm_executors import LIMIT
 from rheostat.model.decision import Status
 from rheostat.services.local_cluster import LocalCluster
 
@@ -20,7 +21,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from rheostat.services.local_cluster import LocalCluster
 from rheostat.engines.spark.driver.boundary import stop_between_batches
-from rheostat.engines.spark.driver.warm_executors import BUDGET, LIMIT, executor_settings, warmed
+from rheostat.engines.spark.driver.executor_plugins import executor_settings
+from rheostat.engines.spark.driver.warm_executors import BUDGET, LIMIT, warmed
 from rheostat.model.configuration import NodeKind
 
 KIND = NodeKind(slots=2, memory_mb=1024)
@@ -96,7 +98,8 @@ SMALL = """
 import sys
 from pyspark.sql import SparkSession
 from rheostat.services.local_cluster import LocalCluster
-from rheostat.engines.spark.driver.warm_executors import BUDGET, executor_settings
+from rheostat.engines.spark.driver.executor_plugins import executor_settings
+from rheostat.engines.spark.driver.warm_executors import BUDGET
 from rheostat.model.configuration import NodeKind
 
 with LocalCluster() as provider:
@@ -183,7 +186,7 @@ def test_the_plugin_is_built_once_and_joins_the_user_s_own(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     settings = executor_settings({"spark.plugins": "their.Plugin", "spark.jars": "their.jar"})
     (jar,) = (tmp_path / "rheostat").iterdir()
-    assert settings["spark.plugins"] == "their.Plugin,rheostat.Rehearsal"
+    assert settings["spark.plugins"] == "their.Plugin,rheostat.Vitals,rheostat.Rehearsal"
     assert settings["spark.jars"] == f"their.jar,{jar}"
     built = jar.stat().st_mtime_ns
     executor_settings()

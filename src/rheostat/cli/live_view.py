@@ -10,7 +10,7 @@ from rich.text import Text
 from rheostat.cli import console
 from rheostat.control.turn import Turn
 from rheostat.engines.spark.engine import SparkEngine
-from rheostat.engines.spark.observe.meter import Meter
+from rheostat.engines.spark.observe.meter import Meter, NodeUse
 from rheostat.model.decision import Status
 from rheostat.run.samples import Sample, Sampler
 
@@ -27,7 +27,7 @@ class View:
     sampler: Sampler
     ends_at: float | None = None
     _decisions: deque[Turn] = field(default_factory=lambda: deque(maxlen=DECISIONS))
-    _usage: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    _usage: dict[str, NodeUse] = field(default_factory=dict)
     _meter: Meter | None = None
     _last: Turn | None = None
 
@@ -113,11 +113,11 @@ class View:
         table.title = None
         table.columns[-1].justify = "left"
         kinds = {node.name: node.kind for node in self.engine.provider.nodes()}
-        for name, (cores, memory) in self._usage.items():
+        for name, use in self._usage.items():
             kind = kinds.get(name, self.engine.kinds[0])
-            part = None if cores is None else min(1.0, cores / kind.cores)
+            part = None if use.cores is None else min(1.0, use.cores / kind.cores)
             bar = "" if part is None else "█" * round(10 * part)
-            size = None if memory is None else memory / 2**20
+            size = None if use.memory_bytes is None else use.memory_bytes / 2**20
             table.add_row(
                 name, str(kind.slots), console.number(part, "%"), console.number(size, "MB"), f"{bar:<10}"
             )

@@ -46,7 +46,7 @@ def listed(number: str) -> Any:
 
 def session(tap: Tap, registered: list[str], stored: list[str]) -> Session:
     made = Session.__new__(Session)
-    made._tap, made._warms_up = tap, False
+    made._tap, made._warms_up, made._tells = tap, False, False
     backend = SimpleNamespace(getExecutorIds=lambda: Sequence(registered))
     store = SimpleNamespace(executorList=lambda _active: Sequence(map(listed, ["driver", *stored])))
     made._scala = SimpleNamespace(schedulerBackend=lambda: backend, statusStore=lambda: store)

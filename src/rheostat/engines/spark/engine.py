@@ -137,7 +137,7 @@ class SparkEngine:
 
     @property
     def alarmed(self) -> bool:
-        return False  # no poll looks at the running batch yet
+        return not self.doing and self.monitor.overloaded(self.clock.now())
 
     @property
     def plans_state(self) -> bool:
@@ -243,7 +243,7 @@ class SparkEngine:
 
     def meter(self) -> Meter:
         """A meter of the nodes' CPU and memory."""
-        return Meter(self.provider)
+        return self.monitor.meter()
 
     # ----------------------------------------------------------------------------------------------------
 

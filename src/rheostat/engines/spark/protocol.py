@@ -11,10 +11,10 @@ from typing import Annotated, ClassVar, Generic, Literal, Protocol, TypeVar, get
 
 from pydantic import ConfigDict, Field
 
-from rheostat.engines.spark.events import MOST_BYTES, MOST_ID, MOST_TASKS, AnyEvent
+from rheostat.engines.spark.events import MOST_BYTES, MOST_ID, MOST_TASKS, MOST_WORK, AnyEvent
 from rheostat.model.errors import RheostatError, UserError
 
-PROTOCOL_VERSION = 3
+PROTOCOL_VERSION = 4
 ANSWER_SECONDS = 60.0
 
 
@@ -89,6 +89,21 @@ class QueryStatus(Message):
     checkpoint: str | None = None  # of a script's query that keeps state; None: there is none to keep
 
 
+Seconds = Annotated[float, Field(ge=0, le=MOST_WORK, allow_inf_nan=False)]
+
+
+@dataclass(frozen=True)
+class Vitals(Message):
+    """What an executor uses, with its Python workers; times count from its start. None: it does not know."""
+
+    at: Annotated[int, Field(ge=0, le=MOST_ID)]  # milliseconds of its own clock
+    gc_seconds: Seconds
+    heap: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None  # left by a collection / its limit
+    cpu_seconds: Seconds | None = None
+    compile_seconds: Seconds | None = None  # the part of cpu_seconds that the JVM's compilers took
+    memory_bytes: Annotated[float, Field(ge=0, le=MOST_BYTES, allow_inf_nan=False)] | None = None
+
+
 @dataclass(frozen=True)
 class Executor(Message):
     """An executor that is registered with the application."""
@@ -98,6 +113,7 @@ class Executor(Message):
     slots: Annotated[int, Field(ge=0, le=MOST_TASKS)]
     page: str | None = None  # where its Worker shows its log
     ready: bool = True  # whether it has finished warming up
+    vitals: Vitals | None = None
 
 
 # -- answers ----------------------------------------------------------------------------------------------

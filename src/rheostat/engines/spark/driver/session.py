@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
-from rheostat.engines.spark.driver import janino, warm_executors
+from rheostat.engines.spark.driver import executor_plugins, executor_vitals, janino, warm_executors
 from rheostat.engines.spark.events import Event, parse_events
 from rheostat.engines.spark.protocol import Executor, RunningBatch
 from rheostat.engines.spark.spec import Spec
@@ -21,9 +21,10 @@ class Session:
 
     def __init__(self, spec: Spec) -> None:
         settings = {"spark.app.name": spec.name, "spark.master": spec.master, **spec.spark_settings()}
-        if spec.warms_up:
-            settings |= warm_executors.executor_settings(settings, print)
-        self._warms_up = "spark.plugins" in settings and warm_executors.PLUGIN in settings["spark.plugins"]
+        settings |= executor_plugins.executor_settings(settings, print, spec.warms_up)
+        plugins = settings.get("spark.plugins", "").split(",")
+        self._warms_up = warm_executors.PLUGIN in plugins
+        self._tells = executor_vitals.PLUGIN in plugins
         self.spark = _start_session(settings, Path(spec.socket).with_name("settings"))
         context: Any = self.spark.sparkContext
         context.setLogLevel("WARN")
@@ -107,7 +108,10 @@ class Session:
             self._seed_tap(missing)
             tapped = self._tapped_executors()
         ready = warm_executors.warmed(self._jvm) if self._warms_up else tapped.keys()
-        return tuple(Executor(**facts, ready=name in ready) for name, facts in tapped.items())
+        vitals = executor_vitals.latest(self._jvm) if self._tells else {}
+        return tuple(
+            Executor(**facts, ready=name in ready, vitals=vitals.get(name)) for name, facts in tapped.items()
+        )
 
     def _tapped_executors(self) -> dict[str, dict[str, Any]]:
         return {facts["id"]: facts for facts in json.loads(self._tap.executors())}

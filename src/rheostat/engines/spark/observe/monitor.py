@@ -6,11 +6,12 @@ from dataclasses import replace
 from statistics import median
 from urllib.parse import urlsplit
 
+from rheostat.analyze.overload import overload
 from rheostat.control.ports import Provider
 from rheostat.engines.spark.observe import application_measures, operator_measures
 from rheostat.engines.spark.observe.batch_window import BatchWindow
 from rheostat.engines.spark.observe.batches import Batch, Ledger
-from rheostat.engines.spark.observe.meter import Meter
+from rheostat.engines.spark.observe.meter import Meter, NodeUse
 from rheostat.engines.spark.observe.query_window import Query
 from rheostat.engines.spark.protocol import Channel, Executor, QueryStatus, TakeReport
 from rheostat.model.configuration import NodeKind
@@ -24,6 +25,7 @@ from rheostat.model.observation import (
 from rheostat.model.topology import Topology
 
 RECENT = 50  # batches kept for the live view
+GLANCE_SECONDS = 2.0
 AIM_SECONDS = 10.0
 
 
@@ -48,7 +50,8 @@ class Monitor:
         self.statuses: tuple[QueryStatus, ...] = ()
         self.on_statuses: Callable[[tuple[QueryStatus, ...]], None] | None = None  # before events are read
         self._events: list[Event] = []
-        self._meter = Meter(provider)
+        self._meter, self._alarm_meter = self.meter(), self.meter()
+        self._glanced, self._overloaded = 0.0, False
         self.start = 0.0
 
     def follow(self, queries: Mapping[str, Sequence[str]]) -> None:
@@ -93,7 +96,30 @@ class Monitor:
             self._remember(batch)
         for name in self._provider.refresh(list(self.nodes_of_executors().values())):
             self.note(now, "node", f"node {name} ended by itself")
+        for meter in (self._meter, self._alarm_meter):
+            meter.look()
         return ended
+
+    def overloaded(self, now: float) -> bool:
+        """Whether a query's batches are late on full nodes, by a look every few seconds; closes nothing."""
+        if not self._realtime and now - self._glanced >= GLANCE_SECONDS:
+            self._glanced = now
+            nodes = self._nodes(now, self._alarm_meter, self.nodes_of_executors())
+            self._overloaded = any(
+                overload(Observation(now, now, {}, nodes, query.at_work(now)))
+                for query in self.queries.values()
+            )
+        return self._overloaded
+
+    def meter(self) -> Meter:
+        """A new meter of the nodes."""
+        return Meter(self._provider, self._hosted)
+
+    def _hosted(self) -> dict[str, list[Executor]]:
+        hosted: dict[str, list[Executor]] = {}
+        for executor in self.executors:
+            hosted.setdefault(self.node_of(executor), []).append(executor)
+        return hosted
 
     def _remember(self, batch: Batch) -> None:
         """Keep a batch; of a silence only the newest trigger, or it would push out the rest."""
@@ -184,7 +210,7 @@ class Monitor:
             self.start,
             now,
             {name: operators[name] for name in topology.names},
-            self._nodes(now, nodes, self._placed(windows, nodes)),
+            self._nodes(now, self._meter, nodes, self._placed(windows, nodes)),
             self._application(topology, measured),
             tuple(self._events),
             measured if len(measured) > 1 else {},
@@ -235,13 +261,17 @@ class Monitor:
         return placed
 
     def _nodes(
-        self, now: float, nodes: Mapping[str, str], placed: Mapping[tuple[str, str], int] | None
+        self,
+        now: float,
+        meter: Meter,
+        nodes: Mapping[str, str],
+        placed: Mapping[tuple[str, str], int] | None = None,
     ) -> tuple[NodeMeasures, ...]:
-        used, hosted = self._meter.read(now), list(nodes.values())
+        used, hosted = meter.read(now), list(nodes.values())
         measured = []
         for node in self._provider.nodes():
             name, kind = node.name, node.kind
-            cores, memory = used.get(name, (None, None))
+            use = used.get(name, NodeUse())
             measured.append(
                 NodeMeasures(
                     name=name,
@@ -251,8 +281,13 @@ class Monitor:
                     region=node.region,
                     price_per_hour=kind.price_per_hour,
                     executors=hosted.count(name),
-                    cpu=None if cores is None else min(1.0, max(0.0, cores / kind.cores)),
-                    memory=None if memory is None else min(1.0, memory / (kind.memory_mb * 2**20)),
+                    cpu=None if use.cores is None else min(1.0, max(0.0, use.cores / kind.cores)),
+                    memory=None
+                    if use.memory_bytes is None
+                    else min(1.0, use.memory_bytes / (kind.memory_mb * 2**20)),
+                    gc=use.gc,
+                    compiling=use.compiling,
+                    heap=use.heap,
                     instances=None
                     if placed is None
                     else {operator: count for (host, operator), count in placed.items() if host == name},

@@ -12,6 +12,7 @@ from rheostat.engines.spark.observe.batches import Batch, Ledger
 from rheostat.engines.spark.observe.partition_costs import partition_seconds, with_partition_costs
 from rheostat.engines.spark.protocol import QueryStage, QueryStatus, RunningBatch
 from rheostat.engines.spark.query_graph import operator_of
+from rheostat.model.observation import ApplicationMeasures
 
 OVERHEADS = 10  # batches that tell the overhead of a stage
 LATEST = 20  # batches by which rows are compared with what the source says that it was offered
@@ -108,6 +109,10 @@ class Query:
         ahead = sum(stage.tasks or 0 for stage in self.stages[running.stages :])  # stages yet to come
         left = running.tasks - running.done + ahead
         return Progress(late_batches=late, running_seconds=seconds, tasks_done=running.done, tasks_left=left)
+
+    def at_work(self, now: float) -> ApplicationMeasures:
+        """What is known of it without a finished batch."""
+        return ApplicationMeasures(trigger_seconds=self.aim_seconds, **self.progress(now))
 
     def _count_late(self, batch: Batch) -> None:
         if not batch.idle and not batch.doubt:
