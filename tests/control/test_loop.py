@@ -42,6 +42,12 @@ def test_the_loop_turns_once_per_period_and_stops_at_the_end() -> None:
     assert [turn.memory["asked"] for turn in turns] == [1, 2, 3]
 
 
+@pytest.mark.parametrize(("since", "first"), [(80.0, 140.0), (10.0, 101.0), (100.0, 160.0)])
+def test_the_first_period_began_when_the_application_did(since: float, first: float) -> None:
+    turns = looped(FakeEngine(FakeClock(100.0))).run(until=250.0, since=since)
+    assert [turn.plan.decided_at for turn in turns][:2] == [first, first + 60.0]
+
+
 def test_no_turn_falls_on_the_end_itself() -> None:
     assert [t.plan.decided_at for t in looped(FakeEngine(FakeClock())).run(until=120.0)] == [60.0]
     assert list(looped(FakeEngine(FakeClock())).run(until=0.0)) == []

@@ -16,6 +16,7 @@ from rheostat.policies.base import Policy, Situation, hold
 from rheostat.policies.foreign import FAILURES, ask, failure
 
 ALARM_TRIGGERS, ALARM_SECONDS = 3, 5.0  # an alarm brings no turn sooner than this after the last one
+LEAST_SECONDS = 1.0  # before the first turn, so that there is something to see
 NOT_FINISHED = "the controller stopped before this change was finished"
 
 
@@ -64,10 +65,17 @@ class Loop:
             Outcome(Status.INTERRUPTED, now, plan.decided_at, self.clock.now(), reason, plan.causes),
         )
 
-    def run(self, until: float) -> Iterator[Turn]:
-        """Do one turn per period, or sooner if the engine raises an alarm, until the clock reaches a time."""
+    def run(self, until: float, since: float | None = None) -> Iterator[Turn]:
+        """Do one turn per period, or sooner if the engine raises an alarm, until the clock reaches a time.
+
+        The first period began when the application did: `since`, if that was earlier.
+        """
+        period = self.policy.period_seconds
+        passed = 0.0 if since is None else self.clock.now() - since
+        wait = max(min(LEAST_SECONDS, period), period - passed)
         while (before := self.clock.now()) < until:
-            self.clock.sleep(min(self.policy.period_seconds, until - before), self._alarm(before))
+            self.clock.sleep(min(wait, until - before), self._alarm(before))
+            wait = period
             if (now := self.clock.now()) <= before:  # the loop would never end
                 raise UserError(f"a period of {self.policy.period_seconds:g} s is too short for this clock")
             if now < until:

@@ -54,7 +54,7 @@ class Running:
         """Control until a time or the application's end; each turn is in the journal when it is yielded."""
         advice: str | None = None
         try:
-            for turn in self.loop.run(until):
+            for turn in self.loop.run(until, self.engine.queries_since):
                 if turn.plan.advice and not advice:
                     self.journal.note(Event(turn.plan.decided_at, "advice", turn.plan.advice))
                 advice = turn.plan.advice

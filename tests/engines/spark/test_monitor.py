@@ -8,7 +8,15 @@ import pytest
 from rheostat.engines.spark.events import read_events
 from rheostat.engines.spark.observe.monitor import RECENT, Monitor
 from rheostat.engines.spark.observe.query_window import COLD_BATCHES
-from rheostat.engines.spark.protocol import Channel, Executor, QueryStage, QueryStatus, Report
+from rheostat.engines.spark.protocol import (
+    Channel,
+    Executor,
+    QueryStage,
+    QueryStatus,
+    Report,
+    RunningBatch,
+    Vitals,
+)
 from rheostat.engines.spark.query_graph import received
 from rheostat.model.configuration import NodeKind
 from rheostat.model.observation import Observation
@@ -25,6 +33,8 @@ class Driver:
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
         self.busy: set[str] = set()
+        self.running: dict[str, RunningBatch] = {}
+        self.vitals: Vitals | None = None
         self.arrived: dict[str, list[tuple[float, float]]] = {"in": [], "left": []}
 
     def ask(self, _request: Any) -> Report:
@@ -37,11 +47,12 @@ class Driver:
                 busy=name in self.busy,
                 stages=(QueryStage(name),),
                 arrived=tuple((at * 1000, rows) for at, rows in arrived),
+                running=self.running.get(name),
             )
             for name, arrived in self.arrived.items()
         )
         self.arrived = {"in": [], "left": []}
-        return Report(read_events(events), (Executor("0", "h", 2),), queries)
+        return Report(read_events(events), (Executor("0", "h", 2, vitals=self.vitals),), queries)
 
     def ran(self, query: str, number: int, at: float, rows: int, seconds: float = 1.0) -> None:
         each = [["0", int(rows * 4e6), rows, rows * 4]]  # 4 ms of CPU a row
@@ -121,3 +132,25 @@ def test_a_long_batch_is_remembered_while_other_queries_are_silent(monitor: Moni
         monitor.poll(31.0 + second)
     assert max(batch.seconds for batch in monitor.recent) == 20.0
     assert [batch.started for batch in monitor.recent if batch.idle] == [30.0 + 3 * RECENT]
+
+
+@pytest.mark.parametrize(
+    ("cores", "compiled", "since", "alarmed"),
+    [
+        (0.98, 0.0, 31.0, True),
+        (0.5, 0.0, 31.0, False),  # slow, but not for want of CPU
+        (0.98, 0.6, 31.0, False),  # a first late batch of a cold JVM
+        (0.98, 0.0, 38.0, False),  # it has not taken longer than ten seconds yet
+    ],
+)
+def test_a_running_batch_that_is_late_on_a_full_node_raises_an_alarm(
+    driver: Driver, monitor: Monitor, cores: float, compiled: float, since: float, alarmed: bool
+) -> None:
+    driver.running["left"] = RunningBatch(9, since=int(since * 1000), stages=1, tasks=4, done=1)
+    driver.vitals = Vitals(0, 0.0, cpu_seconds=0.0, compile_seconds=0.0)
+    monitor.poll(32.0)
+    assert not monitor.overloaded(32.0)
+    driver.vitals = Vitals(10_000, 0.1, cpu_seconds=10 * cores, compile_seconds=10 * cores * compiled)
+    monitor.poll(42.0)
+    assert monitor.overloaded(42.0) is alarmed
+    assert monitor.overloaded(42.5) is alarmed  # it looks every few seconds only

@@ -30,6 +30,7 @@ class DriverKeeper:
     ) -> None:
         self.driver = driver
         self.reviving = False
+        self.queries_since: float | None = None  # when a script was first seen to run queries
         self._start, self._clock, self._pause = start, clock, pause
         self._backoff, self._started_at = FIRST_BACKOFF_SECONDS, clock.now()
 
@@ -41,6 +42,8 @@ class DriverKeeper:
                 described = self.driver.ask(Describe())
             except DriverLostError:
                 raise self.why_it_ended() from None
+            if described.queries and self.queries_since is None:
+                self.queries_since = self._clock.now()
             if described.steps is not None or (
                 described.queries and all(q.stages for q in described.queries)
             ):

@@ -191,6 +191,11 @@ class SparkEngine:
             raise self._keeper.why_it_ended() from None
         self.monitor.start = self.clock.now()
 
+    @property
+    def queries_since(self) -> float | None:
+        """When a plain script was first seen to run queries: before its controller was ready."""
+        return self._keeper.queries_since if self._described.steps is None else None
+
     def _begin(self, wanted: Configuration) -> None:
         self._actuator.prepare(max(wanted.nodes, self._nodes_in_use()))
         if not self._begun:
