@@ -91,7 +91,7 @@ def test_memory_above_the_limit_on_any_node_is_overload_whatever_its_cpu(what: s
     assert full is not None
     assert (full.cpu, full.memory) == (False, True)
     assert full.causes[0] == Cause(what, "n1", 0.95, ">", 0.9)
-    assert full.words.startswith("nodes are above 0.9 memory and")
+    assert full.words.startswith(f"nodes are above 0.9 {what} and")
     both = seen(late(1), node("n1", 0.97, **{what: 0.95}))
     assert both is not None
     assert (both.cpu, both.memory) == (True, True)
@@ -129,3 +129,18 @@ def test_every_cause_holds() -> None:
     assert found is not None
     assert len(found.causes) == 5
     assert all(cause.holds() for cause in found.causes)
+
+
+@pytest.mark.parametrize(
+    ("memory", "heap", "words"),
+    [
+        (0.95, 0.5, "above 0.9 memory (state holds 300 MB) and"),
+        (0.95, 0.95, "above 0.9 memory (state holds 300 MB) and"),
+        (0.5, 0.95, "above 0.9 heap and"),
+    ],
+)
+def test_it_says_which_memory_is_full(memory: float, heap: float, words: str) -> None:
+    late = ApplicationMeasures(trigger_seconds=3.0, late_batches=2, state_memory_bytes=300 * 2**20)
+    node = NodeMeasures("n1", 2, 1.0, cpu=0.5, memory=memory, heap=heap)
+    found = overload(Observation(0.0, 10.0, {}, (node,), late))
+    assert found is not None and words in found.words

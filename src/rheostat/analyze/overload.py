@@ -38,8 +38,9 @@ def overload(observation: Observation) -> Overload | None:
     cpu, memory = _full_cpu(nodes), _full_memory(nodes)
     if not late or not (cpu or memory) or (cold and late < LASTING):
         return None
+    what = _what(application, cpu, memory)
     return Overload(
-        f"nodes are above {OVERLOADED:g} {_what(cpu, memory)} and {_batch_words(application, late)}",
+        f"nodes are above {OVERLOADED:g} {what} and {_batch_words(application, late)}",
         (*cpu, *memory, *_batch_causes(application, late)),
         bool(cpu),
         bool(memory),
@@ -96,8 +97,14 @@ def _batch_causes(application: ApplicationMeasures, late: int) -> tuple[Cause, .
     return (Cause("seconds of the running batch", "application", running, ">", trigger), *causes)
 
 
-def _what(cpu: tuple[Cause, ...], memory: tuple[Cause, ...]) -> str:
-    return " and ".join(word for word, causes in (("CPU", cpu), ("memory", memory)) if causes)
+def _what(application: ApplicationMeasures, cpu: tuple[Cause, ...], memory: tuple[Cause, ...]) -> str:
+    """What is full: of memory also whether it is the heap, and how much of it state holds beside the heap."""
+    words = ["CPU"] if cpu else []
+    if memory:
+        part = "heap" if all(cause.measure == "heap" for cause in memory) else "memory"
+        held = application.state_memory_bytes
+        words.append(f"{part} (state holds {held / 2**20:.0f} MB)" if held and part == "memory" else part)
+    return " and ".join(words)
 
 
 def _batch_words(application: ApplicationMeasures, late: int) -> str:

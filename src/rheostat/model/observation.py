@@ -92,6 +92,9 @@ class ApplicationMeasures:
     batch_seconds: Measure = None  # mean duration of the window's batches (staged)
     trigger_seconds: Measure = None
     state_bytes: Measure = None
+    state_memory_bytes: Measure = (
+        None  # of state_bytes, what is held in memory: RocksDB's own, beside the heap
+    )
     state_rows: Measure = None
     batches: int | None = None  # that ended in the window (staged)
     batch_parts: Mapping[str, float] = field(

@@ -58,6 +58,7 @@ class Batch:
     parts: Mapping[str, float]  # seconds of each phase, by Spark's names
     state_rows: float | None = None
     state_bytes: float | None = None
+    state_memory_bytes: float | None = None
     idle: bool = False  # nothing had arrived, so nothing ran
     query: str = ""  # the part of the application's graph that it belongs to
     doubt: str = ""  # what was absurd about it; then all we know is that it ended
@@ -220,6 +221,7 @@ class Ledger:
             parts={storable(name): ms / 1000 for name, ms in parts.items() if ms is not None},
             state_rows=_total(state.num_rows_total for state in progress.state_operators),
             state_bytes=_total(_state_bytes(state) for state in progress.state_operators),
+            state_memory_bytes=_total(state.memory_used_bytes for state in progress.state_operators),
             idle=idle,
             query=self.name,
             end=offsets.end(progress.sources),
