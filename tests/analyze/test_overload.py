@@ -95,7 +95,7 @@ def test_memory_above_the_limit_on_any_node_is_overload_whatever_its_cpu(what: s
     both = seen(late(1), node("n1", 0.97, **{what: 0.95}))
     assert both is not None
     assert (both.cpu, both.memory) == (True, True)
-    assert both.words.startswith("nodes are above 0.9 CPU and memory and")
+    assert both.words.startswith(f"nodes are above 0.9 CPU and {what} and")
 
 
 def test_the_first_late_batch_of_a_cold_jvm_is_not_overload_and_the_second_is() -> None:
