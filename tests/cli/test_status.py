@@ -10,7 +10,7 @@ import pytest
 from rheostat.cli.status_page import describe_liveness
 from rheostat.journal.liveness import Liveness, State
 from rheostat.journal.store import Journal
-from rheostat.model.observation import Event
+from rheostat.model.observation import ApplicationMeasures, Event
 from tests.cli.commands import call, process, refused
 from tests.journal.samples import turns, with_alert, write, write_interrupted, write_pending
 
@@ -154,6 +154,26 @@ def test_many_nodes_are_summed_up(capsys: pytest.CaptureFixture[str]) -> None:
     text = status(capsys)
     assert "38 more" in text
     assert len(text.splitlines()) < 40
+
+
+def test_each_of_several_queries_is_shown_by_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    made = turns(1)[0]
+    late = ApplicationMeasures(trigger_seconds=3.0, running_seconds=31.0, tasks_done=12, tasks_left=188)
+    queries = {"views": ApplicationMeasures({"1-scan": 20.0}, lag_seconds=4.0), "totals": late}
+    observation = replace(made.observation, queries=queries)
+    write(Path("j.sqlite"), [replace(made, observation=observation)])
+    running = "the running batch has taken 31 s of a trigger of 3 s with 12 of 200 tasks done"
+    for text in (" ".join(status(capsys).split()), _explained(capsys)):
+        assert "query views: load 20 rows/s, throughput -, lag 4 s" in text
+        assert "query totals: load -, throughput -" in text
+        assert running in text
+    queries = json.loads(status(capsys, "--json"))["window"]["queries"]
+    assert queries["totals"]["running_seconds"] == 31.0
+
+
+def _explained(capsys: pytest.CaptureFixture[str]) -> str:
+    assert call("explain", "1", "--journal", "j.sqlite") == 0
+    return " ".join(capsys.readouterr().out.split())
 
 
 def test_without_a_path_the_newest_run_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

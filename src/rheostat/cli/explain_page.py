@@ -8,7 +8,15 @@ from typing import Any
 from rich.table import Table
 
 from rheostat.cli import console, prose
-from rheostat.cli.journals import Times, change_text, duration, measures, title, without_outcome
+from rheostat.cli.journals import (
+    Times,
+    change_text,
+    duration,
+    measures,
+    query_measures,
+    title,
+    without_outcome,
+)
 from rheostat.control.turn import Decision, Turn
 from rheostat.journal.explanation import Effect, Explanation, explain
 from rheostat.journal.liveness import State
@@ -74,7 +82,8 @@ def _print_measures(decision: Decision, times: Times) -> None:
     prose.heading("What was measured")
     nodes, instances = console.count(current.nodes, "node"), console.count(current.instances, "instance")
     prose.say(f"In the {duration(window.seconds)} until {times.at(window.end)}, on {nodes} with {instances}:")
-    prose.say(f"{measures(window)}.")
+    prose.say(f"{measures(window.application)}.")
+    prose.items(f"{query}." for query in query_measures(window))
     if decision.evaluation.missing:
         prose.say(f"Not measured: {', '.join(decision.evaluation.missing)}.")
     for event in window.events:

@@ -12,7 +12,7 @@ from rheostat.journal.liveness import Liveness, State, started_at
 from rheostat.journal.locate import newest_journal
 from rheostat.journal.rows import TurnSummary
 from rheostat.model.errors import UserError
-from rheostat.model.observation import Observation
+from rheostat.model.observation import ApplicationMeasures, Observation
 
 LONGEST_SECONDS = 1e9  # of a run; a longer time cannot be shown as a date
 _PREFIXES = {
@@ -67,24 +67,41 @@ def title(facts: dict[str, Any]) -> str:
     return f"{what}{policy}{mode}"
 
 
-def measures(observation: Observation) -> str:
-    """Write the application's measures in one sentence."""
-    app = observation.application
+def measures(app: ApplicationMeasures) -> str:
+    """Write the measures of an application, or of one of its queries, in one sentence."""
     words = [
-        f"load {console.number(observation.total_load, 'rows/s')}",
+        f"load {console.number(app.total_load, 'rows/s')}",
         f"throughput {console.number(_rounded(app.throughput), 'rows/s')}",
         f"lag {duration(app.lag_seconds)}",
         f"backlog {console.number(app.backlog, 'rows')}",
+        *_batch(app),
     ]
-    if app.batch_seconds is not None:
-        trigger = f" of a trigger of {duration(app.trigger_seconds)}" if app.trigger_seconds else ""
-        count = f" ({app.batches:,} in the window)" if app.batches is not None else ""
-        words.append(f"a batch takes {duration(app.batch_seconds)}{trigger}{count}")
     if app.state_rows is not None or app.state_bytes:
         parts = [console.number(app.state_rows, "rows")] if app.state_rows is not None else []
         parts += [size(app.state_bytes)] if app.state_bytes else []
         words.append(f"state {', '.join(parts)}")
     return ", ".join(words)
+
+
+def query_measures(observation: Observation) -> list[str]:
+    """Write a sentence for each query of several, which share the nodes."""
+    return [f"query {name}: {measures(query)}" for name, query in observation.queries.items()]
+
+
+def _batch(app: ApplicationMeasures) -> list[str]:
+    """The batches that ended, and the one that runs, if it is late already."""
+    trigger = f" of a trigger of {duration(app.trigger_seconds)}" if app.trigger_seconds else ""
+    words = []
+    if app.batch_seconds is not None:
+        count = f" ({app.batches:,} in the window)" if app.batches is not None else ""
+        words.append(f"a batch takes {duration(app.batch_seconds)}{trigger}{count}")
+    running, done, left = app.running_seconds, app.tasks_done, app.tasks_left
+    if running is not None and app.trigger_seconds and running > app.trigger_seconds:
+        tasks = (
+            f" with {done:,} of {done + left:,} tasks done" if done is not None and left is not None else ""
+        )
+        words.append(f"the running batch has taken {duration(running)}{trigger}{tasks}")
+    return words
 
 
 def _rounded(value: float | None) -> float | None:

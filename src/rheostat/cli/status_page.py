@@ -9,7 +9,7 @@ from rich.table import Table
 
 from rheostat.cli import console, prose
 from rheostat.cli.chart import span
-from rheostat.cli.journals import Times, change_text, measures, title, without_outcome
+from rheostat.cli.journals import Times, change_text, measures, query_measures, title, without_outcome
 from rheostat.control.turn import Decision
 from rheostat.journal.liveness import Liveness, State
 from rheostat.journal.rows import Alert, Totals
@@ -82,7 +82,8 @@ def _print_window(latest: Decision, times: Times) -> None:
     prose.heading(
         f"Latest window: {span(window.seconds)} until {times.at(window.end)} (turn {latest.number})"
     )
-    prose.say(measures(window))
+    prose.say(measures(window.application))
+    prose.items(query_measures(window))
     parts = sorted(window.application.batch_parts.items(), key=lambda part: -part[1])
     if parts:
         seconds = (f"{name} {console.number(part, 's')}" for name, part in parts[:SHOWN_PARTS])
@@ -196,6 +197,7 @@ def _window_json(latest: Decision) -> dict[str, Any]:
         "end": window.end,
         "total_load": window.total_load,
         **asdict(window.application),
+        "queries": {name: asdict(query) for name, query in window.queries.items()},
         "missing": latest.evaluation.missing,
         "operators": {row.pop("name"): row for row in rows},
         "nodes": [asdict(node) for node in window.nodes],

@@ -92,9 +92,7 @@ class ApplicationMeasures:
     batch_seconds: Measure = None  # mean duration of the window's batches (staged)
     trigger_seconds: Measure = None
     state_bytes: Measure = None
-    state_memory_bytes: Measure = (
-        None  # of state_bytes, what is held in memory: RocksDB's own, beside the heap
-    )
+    state_memory_bytes: Measure = None  # what state takes in memory: RocksDB's own, beside the heap
     state_rows: Measure = None
     batches: int | None = None  # that ended in the window (staged)
     batch_parts: Mapping[str, float] = field(
@@ -105,6 +103,14 @@ class ApplicationMeasures:
     tasks_done: int | None = None  # of the batch that runs
     tasks_left: int | None = None
     late_batches: int | None = None  # in a row that took longer than the trigger, or have already
+
+    @property
+    def total_load(self) -> Measure:
+        """Rows/s offered at all sources, or None if any of them is unknown."""
+        loads = list(self.load.values())
+        if not loads or any(load is None for load in loads):
+            return None
+        return sum(load for load in loads if load is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +146,4 @@ class Observation:
     @property
     def total_load(self) -> Measure:
         """Rows/s offered at all sources, or None if any of them is unknown."""
-        loads = list(self.application.load.values())
-        if not loads or any(load is None for load in loads):
-            return None
-        return sum(load for load in loads if load is not None)
+        return self.application.total_load
