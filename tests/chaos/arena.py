@@ -16,7 +16,6 @@ import psutil
 from rheostat.services import kafka_broker
 from rheostat.services.cleanup_process import members
 from tests.spark.controllers import Controller, eventually
-from tests.spark.support import APPS
 from tests.spark.test_bad_days import Disk, disk
 
 from .attacks import Attack
@@ -45,8 +44,8 @@ class Survived:
 class StepController(Controller):
     """A `rheostat run` whose steps can be waited for."""
 
-    def __init__(self, place: Path, *arguments: str, options: str) -> None:
-        super().__init__(place, APPS / "chaos.py", *arguments, options=options)
+    def __init__(self, place: Path, script: str, *arguments: str, options: str) -> None:
+        super().__init__(place, script, *arguments, options=options)
         self.program = [sys.executable, "-m", "tests.chaos.steps", str(place)]
         self.settings = {}  # checkpoints as Spark writes them where nobody says otherwise
         self.steps = Steps(place)
@@ -67,6 +66,15 @@ class StepController(Controller):
         roots = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/cpu"))
         return [path for root in roots for pid in self.started for path in root.glob(f"rheostat-{pid}-*")]
 
+    def jvms(self, what: str) -> list[psutil.Process]:
+        """Return the processes of Workers or executors, oldest first."""
+        result = []
+        for process in self.processes():
+            with contextlib.suppress(psutil.Error):
+                if any(what in word for word in process.cmdline()[1:]) and process.name() == "java":
+                    result.append((process.create_time(), process.pid, process))
+        return [process for _, _, process in sorted(result)]
+
 
 class Arena:
     """Runs the application with everything around it, and causes the faults."""
@@ -79,7 +87,7 @@ class Arena:
         jars = ",".join(map(str, kafka_broker.connector_jars()))
         options = f"--nodes 1:2 --changes-per-hour 0 --checkpoint {checkpoint} --conf spark.jars={jars}"
         arguments = (brokers.servers, topic, str(place / "sink"), str(place), str(ROUNDS))
-        self.run = StepController(place, *arguments, options=options)
+        self.run = StepController(place, "chaos", *arguments, options=options)
         self.sender = Sender(brokers.servers, topic, ROWS_PER_SECOND)
         self.frozen_seconds = FROZEN_SECONDS
         self.wished = {"nodes": 1, "work": 2, "total": 2}
@@ -164,7 +172,7 @@ class Arena:
             result, nodes = turn.outcome.configuration, self.wished["nodes"]
             counts = {name: result.parallelism[name] for name in ("work", "total")}
             return {"nodes": result.nodes, **counts} == self.wished and (
-                len(self._processes(WORKER)) == len(self._processes(EXECUTOR)) == nodes
+                len(self.run.jvms(WORKER)) == len(self.run.jvms(EXECUTOR)) == nodes
             )
 
         self._wait(settled, "what was wished for", 2 * self.again_seconds)
@@ -224,13 +232,13 @@ class Arena:
     def _kill(self, what: str) -> bool:
         """Kill a process, unless it just ended by itself."""
         with contextlib.suppress(psutil.NoSuchProcess, IndexError):
-            self._draw.choice(self._processes(what)).kill()
+            self._draw.choice(self.run.jvms(what)).kill()
             return True
         return False
 
     def _freeze(self) -> Iterator[None]:
         """Freeze the Worker and its executors, like a machine that swaps."""
-        node = self._draw.choice(self._processes(WORKER)).pid
+        node = self._draw.choice(self.run.jvms(WORKER)).pid
         _send(signal.SIGSTOP, node)
         yield
         time.sleep(self.frozen_seconds)
@@ -249,15 +257,6 @@ class Arena:
         with contextlib.suppress(AssertionError):
             eventually(lambda: warnings() > before, seconds=FULL_SECONDS)
         self.disk.free(controllers)
-
-    def _processes(self, what: str) -> list[psutil.Process]:
-        """Return the processes of Workers or executors, oldest first."""
-        result = []
-        for process in self.run.processes():
-            with contextlib.suppress(psutil.Error):
-                if any(what in word for word in process.cmdline()[1:]) and process.name() == "java":
-                    result.append((process.create_time(), process.pid, process))
-        return [process for _, _, process in sorted(result)]
 
 
 def _send(number: signal.Signals, session: int) -> None:

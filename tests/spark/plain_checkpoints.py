@@ -6,6 +6,7 @@ state providers; the one with RocksDB was stopped in the middle of a batch. It p
 
 import json
 import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -18,10 +19,20 @@ from rheostat.engines.spark.driver import script_state
 from rheostat.engines.spark.spec import SHUFFLE_PARTITIONS, CheckpointRewrite
 from tests.spark.apps.plain_state import start
 
+ROOT = Path(__file__).parents[2]
 PARTITIONS, RATE = 40, 50
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 OFFSET_LOG = "spark.sql.streaming.offsetLog.formatVersion"  # SPARK-59662 is about its second version
+
+
+def make(folder: Path) -> dict[str, Any]:
+    """Do it in a process of its own, as a JVM runs one plain Spark at a time; return what was seen."""
+    command = [sys.executable, "-m", __name__, str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    seen: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return seen
 
 
 def newest(checkpoint: Path, log: str) -> int:

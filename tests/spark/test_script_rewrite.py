@@ -1,10 +1,7 @@
 """A plain script on a checkpoint that plain Spark made: its state is rewritten where Spark can do it."""
 
-import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +9,11 @@ import pytest
 
 from rheostat.model.decision import Status
 
+from . import plain_checkpoints
 from .controllers import controller, eventually
 from .plain_checkpoints import PARTITIONS, RATE, newest, partitions
 from .support import check_totals
 
-ROOT = Path(__file__).parents[2]
 OPTIONS = "--nodes 1:1 --rescale auto"  # two slots: two partitions are enough
 
 
@@ -24,11 +21,7 @@ OPTIONS = "--nodes 1:1 --rescale auto"  # two slots: two partitions are enough
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """The folder with the checkpoints, and what was seen when they were made."""
     folder = tmp_path_factory.mktemp("made")
-    command = [sys.executable, "-m", "tests.spark.plain_checkpoints", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    seen: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return folder, seen
+    return folder, plain_checkpoints.make(folder)
 
 
 def test_a_rewrite_after_an_unfinished_batch_is_refused_and_changes_nothing(

@@ -194,8 +194,8 @@ class Monitor:
         windows = {name: q.window(self._realtime, self.start, now) for name, q in self.queries.items()}
         silent = all(window.quiet for window in windows.values())
         for name, query in self.queries.items():
-            # What reached others will reach this query, and cost what it did before.
-            coming = windows[name].quiet and not silent
+            # What reached the queries before it will reach this one, and cost what it did before.
+            coming = windows[name].quiet and not silent and bool(topology.inputs[query.operators[0]])
             operators |= operator_measures.operators(
                 topology,
                 query.operators,
