@@ -1,4 +1,4 @@
-"""Whatever is killed while a plain script's state is rewritten: no row is lost or doubled, and it gets done."""
+"""Whatever is killed while a script's state is rewritten: no row is lost or doubled, and it gets done."""
 
 import contextlib
 import os
@@ -19,11 +19,7 @@ from tests.spark.support import check_totals
 from .arena import EXECUTOR, WORKER, StepController
 
 OPTIONS = "--nodes 1:1 --rescale auto --changes-per-hour 0"  # two slots: two partitions are enough
-SHORT = ("controller", "rewrite")  # a driver that is killed in the middle of it is in tests/spark
-ATTACKS = [
-    pytest.param(fault, step, marks=() if (fault, step) == SHORT else pytest.mark.long)
-    for fault, step in product(("executor", "worker", "driver", "controller"), ("stop", "rewrite", "restart"))
-]
+ATTACKS = list(product(("executor", "worker", "driver", "controller"), ("stop", "rewrite", "restart")))
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +40,7 @@ def run(made: Path, tmp_path: Path) -> Iterator[StepController]:
         controller.clear()
 
 
+@pytest.mark.long  # the short version of this is in tests/spark, and on a scripted cluster in tests/scenarios
 @pytest.mark.parametrize(("fault", "step"), ATTACKS)
 def test_a_rewrite_survives_what_is_killed_at_each_of_its_steps(
     fault: str, step: str, run: StepController, tmp_path: Path

@@ -43,7 +43,8 @@ public class StageTap extends SparkListener {
    * stages do not tell which is which, and the two inputs of a join come in any order.
    */
   public static class Plan {
-    final Map stageOf = new HashMap();  // a metric's id -> number of the stage that its node is in
+    private static final Integer NONE = Integer.valueOf(-1);
+    final Map stageOf = new HashMap();  // a metric's id -> number of its node's stage, or NONE: of a broadcast
     final List parents = new ArrayList();  // per stage: the numbers of those below it
     final Map known = new HashMap();  // Spark's stage id -> number
 
@@ -61,8 +62,11 @@ public class StageTap extends SparkListener {
       return mine;
     }
 
-    private static void walk(SparkPlanInfo node, List metrics, List below) {
-      if (node.nodeName().equals("BroadcastExchange") || node.nodeName().contains("Subquery")) return;
+    private void walk(SparkPlanInfo node, List metrics, List below) {
+      if (node.nodeName().equals("BroadcastExchange") || node.nodeName().contains("Subquery")) {
+        exclude(node);
+        return;
+      }
       scala.collection.Iterator children = node.children().iterator();
       if (node.nodeName().equals("Exchange")) {  // its metrics are of the stages on both sides
         if (children.hasNext()) below.add(children.next());
@@ -71,6 +75,14 @@ public class StageTap extends SparkListener {
       scala.collection.Iterator all = node.metrics().iterator();
       while (all.hasNext()) metrics.add(Long.valueOf(((SQLMetricInfo) all.next()).accumulatorId()));
       while (children.hasNext()) walk((SparkPlanInfo) children.next(), metrics, below);
+    }
+
+    /** What is broadcast runs in stages of its own, which are not among those of the plan. */
+    private void exclude(SparkPlanInfo node) {
+      scala.collection.Iterator all = node.metrics().iterator();
+      while (all.hasNext()) stageOf.put(Long.valueOf(((SQLMetricInfo) all.next()).accumulatorId()), NONE);
+      scala.collection.Iterator children = node.children().iterator();
+      while (children.hasNext()) exclude((SparkPlanInfo) children.next());
     }
 
     /** The number of a stage that ended; -1: it is not in the plan. Metrics that are 0 are not reported. */
