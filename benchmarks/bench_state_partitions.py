@@ -111,7 +111,7 @@ def run(spark: SparkSession, tap: Any, nodes: int, partitions: int, folder: str,
     """Run the query until enough batches with rows have ended."""
     parse_events(tap.drain())
     query = start(spark, partitions, Path(folder) / f"{nodes}-{partitions}")
-    read = ScriptQuery(query, 1)
+    read = ScriptQuery(query, "counts")
     seen, batches = Query("hot", ("scan",), Ledger(time.time()), TRIGGER_SECONDS), list[Batch]()
     until = time.monotonic() + MOST_SECONDS
     status = read.describe(None)

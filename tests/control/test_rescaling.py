@@ -30,6 +30,7 @@ class ScriptEngine:
 
     partitions: int = 200
     refusal: str | None = None
+    refused: tuple[str, ...] = ()  # of these operators alone
     plans_state: bool = False
     blind: bool = False
     clock: FakeClock = field(default_factory=lambda: FakeClock(60.0))
@@ -49,7 +50,7 @@ class ScriptEngine:
 
     def rewrite_refusal(self, operators: Collection[str]) -> str | None:
         self.asked.append(tuple(operators))
-        return self.refusal
+        return "its store cannot" if {*operators} & {*self.refused} else self.refusal
 
     def observe(self) -> Observation:
         rows = OperatorMeasures(2, received=1_000.0, processed=1_000.0, cpu_seconds=1.0, busy_seconds=1.0)
@@ -121,6 +122,12 @@ def test_by_default_the_policy_decides_and_the_advice_says_what_a_rewrite_would_
     assert proposal.advice is not None
     assert proposal.advice.startswith("6 state partitions instead of 200 (count): batches of ")
     assert proposal.advice.endswith(": `--rescale auto` does it")
+
+
+def test_what_cannot_be_rewritten_does_not_keep_the_rest_from_it() -> None:
+    both = replace(OWN, operators=("count", "totals.count"))
+    proposal = checked(Rescale.AUTO, ScriptEngine(refused=("totals.count",)), both)
+    assert proposal.rewrite == OWN
 
 
 def test_with_never_nothing_is_said_and_nobody_is_asked() -> None:

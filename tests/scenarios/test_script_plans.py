@@ -14,8 +14,8 @@ def script(folder: Path, planned: bool = True) -> World:
 def test_until_it_is_known_one_operator_stands_for_the_query(tmp_path: Path) -> None:
     world = script(tmp_path, planned=False)
     engine = application(world, began=False)
-    assert [operator.name for operator in engine.topology.operators] == ["in"]
-    engine.begin(Configuration({"in": 1}, 1, 1))
+    assert [operator.name for operator in engine.topology.operators] == ["in (starting)"]
+    engine.begin(Configuration({"in (starting)": 1}, 1, 1))
     world.planned = True
     live(engine, 2)
     assert engine.topology.names == ("in", "key", "total")
@@ -27,7 +27,7 @@ def test_what_a_resumed_run_had_is_set_when_the_plan_is_known(tmp_path: Path) ->
     engine = application(world, began=False)
     engine.begin(Configuration({"in": 1, "key": 5, "total": 2}, 1, 1))
     live(engine, 2)
-    assert engine.configuration.parallelism == {"in": 1}
+    assert engine.configuration.parallelism == {"in (starting)": 1}
     world.planned = True
     live(engine, 2)
     assert engine.configuration.parallelism == {"in": 1, "key": 5, "total": 2}

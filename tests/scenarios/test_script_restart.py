@@ -12,7 +12,7 @@ import pytest
 from rheostat.control.rescaling import Rescale
 from rheostat.control.turn import Turn
 from rheostat.engines.spark.driver_process import DriverProcess
-from rheostat.engines.spark.engine import SparkEngine
+from rheostat.engines.spark.engine import REWRITE_ATTEMPTS, SparkEngine
 from rheostat.engines.spark.spec import SPEC, CheckpointRewrite, Spec
 from rheostat.journal.store import Journal
 from rheostat.model.configuration import Bounds
@@ -59,7 +59,7 @@ def test_the_script_is_stopped_rewritten_and_started_again_on_the_same_nodes(tmp
     outcome = rewrite(engine)
     assert outcome.status is Status.APPLIED
     assert outcome.reason.startswith("state of total 8 -> 2 partitions in ")
-    assert outcome.steps[0] == "script stopped between two batches"
+    assert outcome.steps[0] == "script stopped"
     assert outcome.steps[1] == "state rewritten in 2.0 s"
     assert outcome.steps[2].startswith("script started again, paused for ")
     assert outcome.pause_seconds > world.rewrite_seconds
@@ -94,6 +94,31 @@ def test_a_rewrite_that_spark_gives_up_leaves_the_script_running_as_before_and_i
     assert world.state == 8
     check_runs(engine, world, nodes=1)
     assert engine.rewrite_refusal(["total"]) == "it failed: the disk is full"
+
+
+def test_a_script_whose_batches_would_be_interrupted_is_not_stopped(tmp_path: Path) -> None:
+    world = script(tmp_path)
+    engine = application(world)
+    last = engine.monitor.recent[-1]
+    engine.monitor.recent.append(replace(last, finished=last.started + 121.0))
+    why = "batches take up to 121 s, and a stop interrupts them after 120 s"
+    assert (engine.rewrite_refusal(["total"]) or "").startswith(why)
+    assert engine.rewrite_refusal(["another"]) is None
+    assert rewrite(engine).reason.startswith(why)
+    assert world.asked == []
+
+
+def test_a_rewrite_that_kills_every_driver_is_given_up(tmp_path: Path) -> None:
+    world = script(tmp_path)
+    engine = application(world)
+    for attempt in range(REWRITE_ATTEMPTS):
+        assert engine.rewrite_refusal(["total"]) is None, attempt
+        strike_at(engine, "restart", world.kill_driver)
+        assert rewrite(engine).status is Status.FAILED
+        live(engine, 60)
+        check_runs(engine, world, nodes=1)
+    assert (engine.rewrite_refusal(["total"]) or "").startswith("it failed: ")
+    assert world.state == 8
 
 
 @pytest.mark.parametrize("which", [-1, 0])

@@ -64,7 +64,7 @@ def test_too_many_partitions_are_rewritten_also_after_the_driver_was_killed_in_t
         assert turn.outcome.status is Status.APPLIED, turn.outcome
         assert turn.plan.rewrite is not None
         assert (turn.plan.rewrite.before, turn.plan.rewrite.after) == (PARTITIONS, 2)
-        assert turn.outcome.steps[0] == "script stopped between two batches"
+        assert turn.outcome.steps[0] == "script stopped"
         assert 0 < turn.outcome.pause_seconds < turn.outcome.finished_at - turn.outcome.started_at
         observed = run.wait_for_turns(2).observation
         assert observed.operators["2-aggregate"].partitions == 2

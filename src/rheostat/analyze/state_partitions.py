@@ -15,6 +15,7 @@ from rheostat.model.topology import Topology
 
 LEAST_SHARE = 0.2  # of a batch's time that a rewrite must save
 LEAST_OCCUPANCY = 0.1  # of the interval between triggers that it must save, too
+REPAID_SECONDS = 3600.0  # within which what batches save must make up for the pause
 RESTART_SECONDS = 10.0  # of a plain script, with its driver
 REWRITE_SECONDS = 1.1  # of the smallest state; this and the next as benchmarks/bench_rescale.py measured
 SECONDS_PER_ROW = 8.6e-6
@@ -50,10 +51,10 @@ def advise(
     slots = sum(node.slots for node in observation.nodes)
     now = model.batch_seconds(evaluation.busy, parallelism, slots)
     then = model.batch_seconds(evaluation.busy, parallelism, slots, dict.fromkeys(before, after))
-    if now is None or then is None or not _worth_it(now, then, model.trigger_seconds or 0.0):
-        return None
     read, written = sum(before.values()), after * len(before)
     pause = restart_seconds + rewrite_seconds(observation.application, read, written)
+    if now is None or then is None or not _worth_it(now, then, model.trigger_seconds or 0.0, pause):
+        return None
     return Rewrite(tuple(before), max(before.values()), after, now, then, pause)
 
 
@@ -79,8 +80,10 @@ def _too_many(topology: Topology, observation: Observation, after: int) -> Mappi
     }
 
 
-def _worth_it(now: float, then: float, trigger_seconds: float) -> bool:
-    """Whether it saves enough; where the rows alone are too many, only nodes can help."""
+def _worth_it(now: float, then: float, trigger_seconds: float, pause: float) -> bool:
+    """Whether it saves enough, also for its pause; where the rows alone are too many, only nodes can help."""
     if then == float("inf"):
         return False
-    return now - then >= max(LEAST_SHARE * now, LEAST_OCCUPANCY * trigger_seconds)
+    saved = now - then
+    repaid = saved * REPAID_SECONDS / max(now, trigger_seconds)
+    return saved >= max(LEAST_SHARE * now, LEAST_OCCUPANCY * trigger_seconds) and repaid >= pause

@@ -59,6 +59,8 @@ class Loop:
         plan, now = unfinished.plan, self.engine.configuration
         changed = now.describe(plan.current)
         ran = "ran as before" if changed == "no change" else f"ran with {changed}"
+        if plan.rewrite is not None:
+            ran = "ran again; its next windows show on how many state partitions"
         reason = f"{NOT_FINISHED}; when the run was resumed, the application {ran}"
         return self._finish(
             unfinished,

@@ -43,12 +43,17 @@ class Rescaling:
         )
         if rewrite is None:
             return proposal
-        if why := engine.rewrite_refusal(rewrite.operators):
+        refusals = {name: engine.rewrite_refusal((name,)) for name in rewrite.operators}
+        possible = tuple(name for name, why in refusals.items() if why is None)
+        if not possible:
+            why = next(filter(None, refusals.values()))
             return replace(proposal, rewrite=None, advice=f"{rewrite.describe()}; but {why}")
+        rewrite = replace(rewrite, operators=possible)
         if self.mode is Rescale.ADVISE:
             how = f"{rewrite.describe()}: `--rescale auto` does it"
             return replace(proposal, rewrite=None, advice=how)
-        return proposal if proposal.rewrite else _instead(proposal, situation, rewrite)
+        own = proposal.rewrite is not None
+        return replace(proposal, rewrite=rewrite) if own else _instead(proposal, situation, rewrite)
 
 
 def _instead(proposal: Proposal, situation: Situation, rewrite: Rewrite) -> Proposal:

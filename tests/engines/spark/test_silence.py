@@ -79,6 +79,26 @@ def test_rows_after_a_silence_have_waited_since_it_ended_and_cost_what_the_last_
     assert operators(CHAIN, CHAIN.names, again, STAGES, {}, {}, KINDS)["work"].cpu_seconds == 0.1
 
 
+def test_beside_others_a_query_of_a_long_trigger_counts_with_its_last_batch_until_the_next_is_due() -> None:
+    query = Query("q", ["in", "work"], Ledger(60.0, source="in", query="q"), 5.0)
+    query._cold, query.trigger_seconds = 0, 30.0
+    for number, second in ((0, 5), (1, 35)):
+        job = [stage(number, 2 * number, []), stage(number, 2 * number + 1, [2 * number])]
+        for ended in read(query.ledger, [*job, progress(number, second, 300)])[0]:
+            query.add(ended, 2)
+    assert application({"in": 1.0}, query.window(False, 30.0, 40.0), 30.0).load == {"in": pytest.approx(10.0)}
+    query.close()
+    alone = query.window(False, 40.0, 50.0)
+    assert application({"in": 1.0}, alone, 30.0).load == {"in": None}
+    resting = query.window(False, 40.0, 50.0, beside_others=True)
+    result = application({"in": 1.0}, resting, 30.0)
+    assert result.load == {"in": pytest.approx(10.0)}
+    assert (result.batches, result.stale) == (0, False)
+    assert operators(CHAIN, CHAIN.names, resting, STAGES, {}, {}, KINDS)["work"].cpu_seconds == 0.1
+    overdue = query.window(False, 90.0, 100.0, beside_others=True)
+    assert application({"in": 1.0}, overdue, 30.0).load == {"in": None}
+
+
 def test_the_load_after_a_long_silence_is_known_at_once() -> None:
     query = silent_query()
     query.ledger.count_arrivals([(100_000 + 250 * step, 100) for step in range(8_000)])  # over half an hour

@@ -44,7 +44,7 @@ class Case:
 
 CASES = (
     Case("sliding_window", {"query-1": ("1-scan", "2-aggregate")}),
-    Case("sessions", {"sessions": ("1-scan", "2-aggregate")}),
+    Case("sessions", {"sessions": ("1-scan", "2-session")}),
     Case("join_streams", {"query-1": ("1-scan", "2-scan", "3-join")}, rows=2 * (FILES * ROWS + 1)),
     Case("join_static", {"known pages": ("1-scan",)}),
     Case("drop_duplicates", {"query-1": ("1-scan", "2-deduplicate")}, ends=True),

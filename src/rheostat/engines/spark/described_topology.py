@@ -54,7 +54,7 @@ def first_parallelism(described: Description, declared: Topology) -> dict[str, i
 
 def _stages(query: QueryStatus) -> tuple[QueryStage, ...]:
     """The stages of a script's query; one stands for all until its first batch is planned."""
-    return query.stages or (QueryStage(query.name),)
+    return query.stages or (QueryStage(f"{query.name} (starting)"),)
 
 
 def _of_steps(name: str, steps: Sequence[Step]) -> Topology:

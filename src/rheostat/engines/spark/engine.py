@@ -13,6 +13,7 @@ from rheostat.engines.spark.actuate.truths import Truths
 from rheostat.engines.spark.described_topology import as_changeable, first_parallelism, queries, topology
 from rheostat.engines.spark.driver_keeper import DriverKeeper
 from rheostat.engines.spark.driver_process import DriverLostError, DriverProcess
+from rheostat.engines.spark.limits import LIMITS
 from rheostat.engines.spark.observe.meter import Meter
 from rheostat.engines.spark.observe.monitor import AIM_SECONDS, Monitor
 from rheostat.engines.spark.protocol import Begin, CheckRescale, Description, QueryStatus, SetParallelism
@@ -24,6 +25,7 @@ from rheostat.model.observation import Observation
 from rheostat.model.rewrite import Rewrite
 
 FIRST_OVERHEAD_SECONDS = 0.1  # of a stage, until it is measured
+REWRITE_ATTEMPTS = 3  # of a script's state, where the driver dies every time
 
 
 class SparkEngine:
@@ -52,6 +54,7 @@ class SparkEngine:
         self._remembered: dict[str, int] = {}  # also of operators whose query does not run now
         self._adopt(described)
         self._settled = False
+        self._rewrite_attempts = 0  # in a row that did not come to an end
         self._rewrite_failure = ""  # why a rewrite of state failed: another one would be another pause
         self.doing = ""  # the change that is under way, in words
         self._waits_for_slots = False  # whether a restarted driver still lacks the slots to begin
@@ -146,6 +149,11 @@ class SparkEngine:
     def rewrite_refusal(self, operators: Collection[str]) -> str | None:
         if self._rewrite_failure:
             return f"it failed: {self._rewrite_failure}"
+        if (longest := self.monitor.longest_batch(operators)) > LIMITS.batch_seconds:
+            return (
+                f"batches take up to {longest:.0f} s, and a stop interrupts them after "
+                f"{LIMITS.batch_seconds:g} s: give it more cores, or fewer rows per trigger, first"
+            )
         try:
             return next(filter(None, (self.driver.ask(CheckRescale(name)).why for name in operators)), None)
         except RheostatError as error:  # the next poll deals with a driver that is lost
@@ -279,10 +287,20 @@ class SparkEngine:
         return replace(plan, current=before, target=replace(plan.target, parallelism=wanted))
 
     def _rewrite_state(self, rewrite: Rewrite) -> None:
-        """Restart the script on rewritten state."""
+        """Restart the script on rewritten state; what fails again and again is left alone."""
         if why := self.rewrite_refusal(rewrite.operators):
             self._actuator.touched = False
             raise UserError(why)
+        self._rewrite_attempts += 1
+        try:
+            self._restart_script(rewrite)
+        except RheostatError as error:
+            if self._rewrite_attempts >= REWRITE_ATTEMPTS:
+                self._rewrite_failure = self._rewrite_failure or str(error)
+            raise
+        self._rewrite_attempts = 0
+
+    def _restart_script(self, rewrite: Rewrite) -> None:
         self._actuator.parallelism = self._parallelism
         restart = ScriptRestart(self._actuator, self._healer, self._start_driver)
         described = restart.run(self.driver, rewrite, self.monitor.statuses)

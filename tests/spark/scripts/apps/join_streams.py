@@ -1,4 +1,7 @@
-"""Which orders were paid within ten seconds. Argument: a folder with clicks, the orders, and payments."""
+"""Which orders were paid within ten seconds, and for what.
+
+Argument: a folder with clicks, which are the orders, payments and a table of pages.
+"""
 
 import sys
 
@@ -22,7 +25,8 @@ paid = orders.join(
 
 
 def keep(batch: DataFrame, number: int) -> None:
-    batch.coalesce(1).write.mode("overwrite").json(f"{folder}/out/{number}")
+    pages = spark.read.option("header", True).csv(f"{folder}/pages.csv")
+    batch.join(pages, "page", "left_outer").write.mode("overwrite").json(f"{folder}/out/{number}")
 
 
 paid.writeStream.foreachBatch(keep).option("checkpointLocation", f"{folder}/checkpoint").start()

@@ -12,7 +12,8 @@ from rheostat.engines.spark.spec import CheckpointRewrite, Spec
 from rheostat.model.errors import RheostatError
 from rheostat.model.rewrite import Rewrite
 
-RESTART_SECONDS = 600.0  # for the rewrite, and for the script to start its queries
+RESTART_SECONDS = 600.0  # at least, for the rewrite and for the script to start its queries
+PAUSES = 3.0  # or so many times the pause that was predicted
 
 
 @dataclass
@@ -35,26 +36,27 @@ class ScriptRestart:
         actuator.before_step("stop")
         since_batch = driver.stop()
         paused_at = actuator.clock.now() - since_batch
-        actuator.steps.append("script stopped between two batches")
+        actuator.steps.append("script stopped")
         actuator.before_step("rewrite")
         self.start(replace(driver.spec, rewrites=wanted))
         actuator.request_planned()
         actuator.before_step("restart")
-        self._wait_until_it_runs()
+        self._wait_until_it_runs(max(RESTART_SECONDS, PAUSES * rewrite.pause_seconds))
         actuator.pause_seconds = actuator.clock.now() - paused_at
         described = actuator.channel.ask(Describe())
         self._tell(described)
         return described
 
-    def _wait_until_it_runs(self) -> None:
+    def _wait_until_it_runs(self, seconds: float) -> None:
         monitor = self.actuator.monitor
 
         def is_running() -> bool:
             self.healer.heal()
-            return any(query.busy for query in monitor.statuses)
+            polled = monitor.queries.values()  # where no rows come, a trigger is over before anyone looks
+            return any(query.busy or query.batches for query in polled)
 
-        if not wait_until(monitor, self.actuator.clock, is_running, RESTART_SECONDS):
-            raise RheostatError(f"the script ran no query within {RESTART_SECONDS:g} s after its restart")
+        if not wait_until(monitor, self.actuator.clock, is_running, seconds):
+            raise RheostatError(f"the script ran no query within {seconds:g} s after its restart")
 
     def _tell(self, described: Description) -> None:
         rewritten = sum(each.seconds for each in described.rewrites)

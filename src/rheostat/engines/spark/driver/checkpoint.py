@@ -17,9 +17,10 @@ class Checkpoint:
 
     def __init__(self, spark: SparkSession, location: str) -> None:
         context: Any = spark.sparkContext
-        self._jvm = context._jvm
+        self._jvm, self._gateway = context._jvm, context._gateway
+        self._conf = context._jsc.hadoopConfiguration()
         self._path = self._jvm.org.apache.hadoop.fs.Path(location)
-        self._files = self._path.getFileSystem(context._jsc.hadoopConfiguration())
+        self._files = self._path.getFileSystem(self._conf)
         self.location = location
 
     def last_begun(self) -> int | None:
@@ -73,7 +74,7 @@ class Checkpoint:
         version, facts, *offsets = self._offsets(begun)
         known = json.loads(facts)
         known["conf"] = {**known.get("conf", {}), SHUFFLE_PARTITIONS: str(count)}
-        self._write("\n".join((version, json.dumps(known), *offsets)), "offsets", str(begun))
+        self._replace("\n".join((version, json.dumps(known), *offsets)), "offsets", str(begun))
         return True
 
     def _is_rewrite(self, begun: int, committed: int) -> bool:
@@ -124,6 +125,15 @@ class Checkpoint:
             return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
         finally:
             stream.close()
+
+    def _replace(self, text: str, folder: str, name: str) -> None:
+        """Write a file anew, whole or not at all: Spark could not start with half of it."""
+        hadoop, new = self._jvm.org.apache.hadoop.fs, f".{name}.new"
+        self._write(text, folder, new)
+        overwrite = self._gateway.new_array(hadoop.Options.Rename, 1)
+        overwrite[0] = hadoop.Options.Rename.OVERWRITE
+        files = hadoop.FileContext.getFileContext(self._path.toUri(), self._conf)
+        files.rename(self._at(folder, new), self._at(folder, name), overwrite)
 
     def _write(self, text: str, *parts: str) -> None:
         stream = self._files.create(self._at(*parts), True)

@@ -1,7 +1,7 @@
 """The Kafka topics between the queries of a graph, and the ends of topics that sources read."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -180,10 +180,23 @@ class TopicEnds:
         try:
             self._partitions = self._admin.partitions(options["subscribe"].split(","))
         except Exception as error:
+            self._admin.close()
             why = plain(error).removeprefix("java.util.concurrent.ExecutionException: ")
             raise UserError(
                 f"topic {options['subscribe']} at {given.get('bootstrap.servers')} cannot be read: {why}"
             ) from None
+
+    @staticmethod
+    def counter(spark: SparkSession, options: Mapping[str, str]) -> Callable[[], float]:
+        """The same total, by a connection that is opened when it is first asked for."""
+        opened: list[TopicEnds] = []
+
+        def total() -> float:
+            if not opened:
+                opened.append(TopicEnds(spark, options))
+            return opened[0].total()
+
+        return total
 
     def __len__(self) -> int:
         """The number of partitions, which is also the number of tasks that read them."""

@@ -35,7 +35,7 @@ class Runner:
     def __init__(self, session: Session, spec: Spec) -> None:
         self.session, self.spec = session, spec
         self.app: Application | None = None  # None: a plain script
-        self.script = Script(session, spec, self.note)
+        self.script = Script(session, spec, self.note, self.has_ended)
         self.queries: dict[str, Supervisor] = {}
         self.builder: Builder | None = None
         self.closing = False  # the session is being stopped
@@ -137,6 +137,10 @@ class Runner:
         context: Any = self.session.spark.sparkContext
         return self.closing or context._jsc is None or bool(context._jsc.sc().isStopped())
 
+    def has_ended(self, seconds: float) -> bool:
+        """Wait for so long; whether the application is being stopped, or Spark is."""
+        return self.stopping.wait(seconds) or self.is_over()
+
     def _trigger_seconds(self, app: Application) -> float:
         """The time between two batches, or between two checkpoints in Real-Time Mode."""
         if self.spec.trigger_seconds is not None:
@@ -219,9 +223,7 @@ class Runner:
             parallelism=self._parallelism,
             state=self._state_partitions(),
             reserved=self._reserved,
-            queries=self._script_queries({})
-            if app is None
-            else tuple(query.describe({}) for query in self.queries.values()),
+            queries=self._describe_queries(),
             rewrites=self._rewrites,
         )
 
@@ -230,12 +232,7 @@ class Runner:
         events = (
             self.session.drain()
         )  # before the queries are listed, so that the list has the query of every event
-        running = self.session.running()
-        queries = (
-            self._script_queries(running)
-            if self.app is None
-            else tuple(query.report(running) for query in self.queries.values())
-        )
+        queries = self._report_queries(self.session.running())
         for text in self.session.moves():
             self.note("state", text)
         for text in self.session.rehearsals():
@@ -243,8 +240,15 @@ class Runner:
         notes, self._notes = self._notes, []
         return Report((*events, *notes), self.session.executors(), queries)
 
-    def _script_queries(self, running: Mapping[str, RunningBatch]) -> tuple[QueryStatus, ...]:
-        return () if self.is_over() else self.script.describe(running)
+    def _describe_queries(self) -> tuple[QueryStatus, ...]:
+        if self.app is not None:
+            return tuple(query.describe({}) for query in self.queries.values())
+        return () if self.is_over() else self.script.describe({})
+
+    def _report_queries(self, running: Mapping[str, RunningBatch]) -> tuple[QueryStatus, ...]:
+        if self.app is not None:
+            return tuple(query.report(running) for query in self.queries.values())
+        return () if self.is_over() else self.script.report(running)
 
     def _steps(self, app: Application) -> tuple[StepFacts, ...]:
         assert self.builder is not None

@@ -6,8 +6,10 @@ from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from rheostat.engines.spark.driver.arrivals import Arrivals
 from rheostat.engines.spark.driver.boundary import stop_between_batches
-from rheostat.engines.spark.driver.script_query import ScriptQuery
+from rheostat.engines.spark.driver.query_topics import TopicEnds
+from rheostat.engines.spark.driver.script_query import ScriptQuery, label
 from rheostat.engines.spark.driver.script_words import explain_query
 from rheostat.engines.spark.driver.session import Session
 from rheostat.engines.spark.protocol import QueryStatus, RunningBatch
@@ -18,10 +20,20 @@ from rheostat.model.errors import UserError
 class Script:
     """The queries of a script, in the order in which they were started."""
 
-    def __init__(self, session: Session, spec: Spec, note: Callable[[str, str], None]) -> None:
-        self._session, self._spec, self._note = session, spec, note
+    def __init__(
+        self,
+        session: Session,
+        spec: Spec,
+        note: Callable[[str, str], None],
+        has_ended: Callable[[float], bool],
+    ) -> None:
+        """`has_ended` waits for so many seconds, and says whether the application was stopped."""
+        self._session, self._spec, self._note, self._has_ended = session, spec, note, has_ended
         self._known: dict[str, ScriptQuery] = {}  # by Spark's id: a query that is restarted keeps its name
+        self._arrivals: dict[str, Arrivals] = {}  # by the same; empty where a source does not tell
         self._explained: set[str] = set()
+        self._checked: set[str] = set()  # runs of queries
+        self._ended: set[str] = set()  # the same
         self._lock = RLock()  # the controller asks while the script's own thread waits
         self.refusal: UserError | None = None  # why one of its queries cannot be run
 
@@ -33,12 +45,23 @@ class Script:
 
     def describe(self, running: Mapping[str, RunningBatch]) -> tuple[QueryStatus, ...]:
         """The status of each query that runs; if none does, of the last one. `running` is by query id."""
-        queries = self._update()
-        shown = [query for query in queries if query.is_active] or queries[-1:]
-        described = tuple(query.describe(running.get(query.id)) for query in shown)
-        for status in described:
+        return tuple(
+            query.describe(running.get(query.id), self._arrivals[query.id].peek()) for query in self._shown()
+        )
+
+    def report(self, running: Mapping[str, RunningBatch]) -> tuple[QueryStatus, ...]:
+        """The same, with the arrivals since the last report; says once what can be changed of a query."""
+        reported = tuple(
+            query.describe(running.get(query.id), self._arrivals[query.id].take()) for query in self._shown()
+        )
+        for status in reported:
             self._explain(status)
-        return described
+        self._tell_ends()
+        return reported
+
+    def _shown(self) -> list[ScriptQuery]:
+        queries = self._update()
+        return [query for query in queries if query.is_active] or queries[-1:]
 
     def checkpoint_of(self, operator: str) -> str | None:
         """The checkpoint of the query that has this operator; None: Spark will remove it with the query."""
@@ -69,15 +92,28 @@ class Script:
             for query in self._active():
                 known = self._known.get(str(query.id))
                 if known is None:
-                    known = self._known[str(query.id)] = ScriptQuery(query, len(self._known) + 1)
-                    self._check(known)
+                    known = self._known[str(query.id)] = self._meet(query)
                 known.query = query
+                if str(query.runId) not in self._checked:  # it may have another trigger than before
+                    self._checked.add(str(query.runId))
+                    self._check(known)
             return list(self._known.values())
 
+    def _meet(self, query: StreamingQuery) -> ScriptQuery:
+        """A query that was not seen before; the operators of the first keep short names."""
+        order = len(self._known) + 1
+        name = label(query.name, order, {known.label for known in self._known.values()})
+        met = ScriptQuery(query, name, "" if order == 1 else f"{name}.")
+        self._arrivals[met.id] = Arrivals(name, self._note)
+        if options := met.subscription:
+            self._arrivals[met.id].start(TopicEnds.counter(self._session.spark, options), self._has_ended)
+        return met
+
     def _check(self, query: ScriptQuery) -> None:
-        """Stop what cannot be run: the script then ends, and the run says why."""
+        """Stop what cannot be run, and say why; when the script ends, the run does with that reason."""
         if refusal := query.refusal(self._spec.mode):
             self.refusal = refusal
+            self._note("refused", str(refusal))
             Thread(target=query.query.stop, daemon=True).start()
 
     def _explain(self, status: QueryStatus) -> None:
@@ -86,6 +122,14 @@ class Script:
         if known and status.name not in self._explained:
             self._explained.add(status.name)
             self._note("script", explain_query(status, self._spec))
+
+    def _tell_ends(self) -> None:
+        """Say which query ended, where there are several: Spark's own event does not name it."""
+        for query in self._known.values() if len(self._known) > 1 else ():
+            run = str(query.query.runId)
+            if not query.is_active and run not in self._ended:
+                self._ended.add(run)
+                self._note("script", f"{query.label} ended")
 
     def _active(self) -> list[StreamingQuery]:
         """The running queries in the order in which they were started, which is that of their threads."""

@@ -1,27 +1,40 @@
 """One query of a plain script: what its plan and its trigger say, from its start on."""
 
+from collections.abc import Container
+from itertools import chain, count
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
 from rheostat.engines.spark.driver import stages
+from rheostat.engines.spark.driver.query_topics import subscription
 from rheostat.engines.spark.driver.stages import Stage
-from rheostat.engines.spark.protocol import QueryStatus, RunningBatch
+from rheostat.engines.spark.protocol import Arrival, QueryStatus, RunningBatch
 from rheostat.model.errors import UserError
 
 _INTERVALS = {"ProcessingTimeTrigger": "intervalMs", "RealTimeTrigger": "batchDurationMs"}
+MOST_LETTERS = 80  # of a label, which becomes part of operators' names
+
+
+def label(name: str | None, order: int, taken: Container[str]) -> str:
+    r"""What a query is called here: its queryName, as far as it can be shown, else its order; never twice.
+
+    >>> label("totals", 2, {"totals"}), label(None, 3, ()), label("a\tb", 1, ())
+    ('totals-2', 'query-3', 'a b')
+    """
+    shown = "".join(letter if letter.isprintable() else " " for letter in name or "").strip()
+    wanted = shown[:MOST_LETTERS] or f"query-{order}"
+    others = (f"{wanted}-{number}" for number in count(2))
+    return next(candidate for candidate in chain([wanted], others) if candidate not in taken)
 
 
 class ScriptQuery:
     """A query, with the name under which it is measured."""
 
-    def __init__(self, query: StreamingQuery, order: int) -> None:
-        self.query = query
-        self.id = str(query.id)
-        self.label = query.name or f"query-{order}"
-        # The operators of the first query keep short names; others carry the name of their query.
-        self._prefix = "" if order == 1 else f"{self.label}."
-        self._trigger = self._execution().trigger()
+    def __init__(self, query: StreamingQuery, label: str, prefix: str = "") -> None:
+        """`prefix` stands before the names of its operators."""
+        self.query, self.id, self.label = query, str(query.id), label
+        self._prefix = prefix
         self._read: tuple[str, int, list[Stage]] | None = None  # run, batch, stages
 
     @property
@@ -29,7 +42,7 @@ class ScriptQuery:
         """Whether it still runs."""
         return self.query.isActive
 
-    def describe(self, running: RunningBatch | None) -> QueryStatus:
+    def describe(self, running: RunningBatch | None, arrived: tuple[Arrival, ...] = ()) -> QueryStatus:
         """Its status, for the controller."""
         return QueryStatus(
             self.label,
@@ -37,6 +50,7 @@ class ScriptQuery:
             run=str(self.query.runId),
             busy=bool(self.query.status["isTriggerActive"]),
             stages=tuple(stage.described for stage in self.stages()),
+            arrived=arrived,
             trigger_seconds=self.trigger_seconds,
             running=running,
             checkpoint=self.checkpoint if any(stage.stateful for stage in self.stages()) else None,
@@ -52,7 +66,12 @@ class ScriptQuery:
     def trigger_seconds(self) -> float | None:
         """Seconds between its batches; None: they follow each other without a pause."""
         interval = _INTERVALS.get(self._trigger_name)
-        return int(getattr(self._trigger, interval)()) / 1000 or None if interval else None
+        return int(getattr(self._execution().trigger(), interval)()) / 1000 or None if interval else None
+
+    @property
+    def subscription(self) -> dict[str, str] | None:
+        """The options of its Kafka source, if that is its only one and names its topics."""
+        return subscription(self._execution().analyzedPlan())
 
     def refusal(self, mode: str) -> UserError | None:
         """Why it cannot be run in this mode, if it cannot."""
@@ -89,7 +108,7 @@ class ScriptQuery:
 
     @property
     def _trigger_name(self) -> str:
-        return str(self._trigger.getClass().getSimpleName()).rstrip("$")
+        return str(self._execution().trigger().getClass().getSimpleName()).rstrip("$")
 
     def _execution(self) -> Any:
         wrapped: Any = self.query

@@ -35,20 +35,28 @@ def refusal(spark: SparkSession, location: str | None) -> str | None:
 
 def rewrite(spark: SparkSession, wanted: CheckpointRewrite) -> StateRewrite:
     """Bring a checkpoint's state to the wanted number of partitions; if that fails, it stays as it was."""
-    began, checkpoint = time.monotonic(), Checkpoint(spark, wanted.checkpoint)
-    error = None
+    began, error = time.monotonic(), None
     try:
-        checkpoint.forget_unfinished_rewrite()
-        checkpoint.complete_log()
-        committed = checkpoint.last_committed()
-        if wanted.partitions not in (None, checkpoint.partitions(committed)):
-            with _set(spark, _state_settings(checkpoint, committed)):
-                manager: Any = spark._streamingCheckpointManager
-                manager.repartition(wanted.checkpoint, wanted.partitions)
+        _repartition(spark, Checkpoint(spark, wanted.checkpoint), wanted.partitions)
     except Exception as failure:
         error = plain(failure)
-        checkpoint.forget_unfinished_rewrite()
     return StateRewrite(wanted.checkpoint, time.monotonic() - began, error)
+
+
+def _repartition(spark: SparkSession, checkpoint: Checkpoint, count: int | None) -> None:
+    """Do it, or only roll back what was begun and not finished."""
+    checkpoint.forget_unfinished_rewrite()
+    checkpoint.complete_log()
+    committed = checkpoint.last_committed()
+    if count in (None, checkpoint.partitions(committed)):
+        return
+    try:
+        with _set(spark, _state_settings(checkpoint, committed)):
+            manager: Any = spark._streamingCheckpointManager
+            manager.repartition(checkpoint.location, count)
+    except Exception:
+        checkpoint.forget_unfinished_rewrite()
+        raise
 
 
 def _state_settings(checkpoint: Checkpoint, committed: int | None) -> dict[str, str]:

@@ -10,11 +10,13 @@ from rheostat.engines.spark.protocol import QueryStage
 # The name of a stage whose operator has none: that of the first of these nodes that it contains.
 _NAMES = {
     "SymmetricHashJoin": "join",
+    "SessionWindowStateStoreSave": "session",
     "StateStoreSave": "aggregate",
     "StatefulStreamlineAggregate": "aggregate",
     "StreamingDeduplicate": "deduplicate",
-    "SessionWindowStateStoreSave": "session",
+    "StreamingGlobalLimit": "limit",
     "FlatMapGroupsWithState": "stateful",
+    "FlatMapGroupsInPandasWithState": "stateful",
     "TransformWithState": "stateful",
     "MapInArrow": "python",
     "MapInPandas": "python",
@@ -23,7 +25,7 @@ _NAMES = {
     "Generate": "explode",
     "Scan": "scan",
 }
-_STATE = ("join", "aggregate", "deduplicate", "session", "stateful")
+_STATE = ("join", "aggregate", "deduplicate", "session", "limit", "stateful")
 
 
 @dataclass(frozen=True)

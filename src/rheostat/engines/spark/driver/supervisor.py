@@ -1,29 +1,25 @@
 """Keeps one streaming query running: starts it, restarts it when it dies, stops it between batches."""
 
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
-from threading import Event, RLock, Thread
+from threading import Event, RLock
 from typing import Any, Protocol
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from rheostat.engines.spark.driver import stages
+from rheostat.engines.spark.driver.arrivals import FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS, Arrivals
 from rheostat.engines.spark.driver.boundary import stop_between_batches
 from rheostat.engines.spark.driver.checkpoint import Checkpoint
 from rheostat.engines.spark.driver.error_text import plain
 from rheostat.engines.spark.driver.session import Session
-from rheostat.engines.spark.events import MOST_BYTES
 from rheostat.engines.spark.protocol import Arrival, QueryStatus, RunningBatch
 from rheostat.engines.spark.spec import SHUFFLE_PARTITIONS
 from rheostat.model.errors import RheostatError
 
-FIRST_BACKOFF_SECONDS = 1.0
-LONGEST_BACKOFF_SECONDS = 60.0
 HEALTHY_SECONDS = 60.0  # a query that ran this long resets the back-off
 START_ATTEMPTS = 3  # of a sole query that never finished a batch
-ARRIVALS_SECONDS = 0.25
 
 
 class DriverContext(Protocol):
@@ -37,6 +33,9 @@ class DriverContext(Protocol):
 
     def is_over(self) -> bool:
         """Whether Spark itself is stopped."""
+
+    def has_ended(self, seconds: float) -> bool:
+        """Wait for so long; whether the application is being stopped, or Spark is."""
 
     def note(self, kind: str, text: str) -> None:
         """Record an event for the controller."""
@@ -62,7 +61,7 @@ class Supervisor:
         self.query: StreamingQuery | None = None
         self.lock = RLock()  # held while the query is being replaced
         self.alone = True  # if not, a query that fails to start must not end the others
-        self.arrived: deque[tuple[int, float]] = deque(maxlen=10_000)
+        self._arrivals = Arrivals(name, context.note)
         self._stages: tuple[str, list[stages.Stage]] | None = None
 
     def start(self, once: bool = False) -> None:
@@ -120,23 +119,7 @@ class Supervisor:
 
     def count(self, arrived: Callable[[], float]) -> None:
         """Sample the rows that the source was offered so far, if its own offsets do not show them."""
-        Thread(target=self._count, args=(arrived,), name=f"arrivals-{self.name}", daemon=True).start()
-
-    def _count(self, arrived: Callable[[], float]) -> None:
-        backoff = 0.0
-        while not self._context.stopping.wait(max(ARRIVALS_SECONDS, backoff)):
-            try:
-                rows = float(arrived())
-                if not 0 <= rows <= MOST_BYTES:
-                    raise ValueError(f"{rows:g} rows")
-                self.arrived.append((int(time.time() * 1000), rows))
-                backoff = 0.0
-            except Exception as error:  # the broker may be down only for a while
-                if self._context.is_over():
-                    return
-                if not backoff:
-                    self._context.note("source", f"the offsets of {self.name} are unknown: {plain(error)}")
-                backoff = min(LONGEST_BACKOFF_SECONDS, max(FIRST_BACKOFF_SECONDS, 2 * backoff))
+        self._arrivals.start(arrived, self._context.has_ended)
 
     def stop(self) -> None:
         """Stop the query between two batches."""
@@ -146,11 +129,11 @@ class Supervisor:
 
     def describe(self, running: Mapping[str, RunningBatch]) -> QueryStatus:
         """The status of the query; `running` has the batches that run, by the id of their query."""
-        return self._status(running, tuple(self.arrived))
+        return self._status(running, self._arrivals.peek())
 
     def report(self, running: Mapping[str, RunningBatch]) -> QueryStatus:
         """The status of the query, with the arrivals since the last report."""
-        return self._status(running, tuple(self.arrived.popleft() for _ in range(len(self.arrived))))
+        return self._status(running, self._arrivals.take())
 
     def _status(self, running: Mapping[str, RunningBatch], arrived: tuple[Arrival, ...]) -> QueryStatus:
         query = self.query

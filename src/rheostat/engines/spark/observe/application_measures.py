@@ -29,7 +29,7 @@ def application(
         state_rows=last.state_rows if last else None,
         batch_parts=_parts(ran),
         batches=0 if window.stale else len(ran),
-        stale=window.stale,
+        stale=window.stale and not window.resting,
     )
 
 

@@ -25,6 +25,7 @@ class BatchWindow:
     latest: tuple[Batch, ...] = ()  # batches before it, too, by which rows are compared with that
     stale: bool = False  # no batch ended in it: these are the last that did
     busy: bool = False  # a batch runs
+    resting: bool = False  # no batch runs, and none is due
 
     @property
     def doubtful(self) -> bool:

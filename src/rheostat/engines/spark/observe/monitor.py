@@ -1,7 +1,7 @@
 """Asks the driver process what happened, and keeps it until somebody observes."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 from urllib.parse import urlsplit
@@ -25,6 +25,7 @@ from rheostat.model.observation import (
 from rheostat.model.topology import Topology
 
 RECENT = 50  # batches kept for the live view
+LATEST = 3  # batches that show how long the next ones will take
 GLANCE_SECONDS = 2.0
 AIM_SECONDS = 10.0
 
@@ -174,6 +175,12 @@ class Monitor:
         overheads = [typical(query.overheads) for query in self.queries.values() if query.overheads]
         return median(overheads) if overheads else None
 
+    def longest_batch(self, operators: Collection[str]) -> float:
+        """The longest of the latest batches, in seconds, of the queries that have these operators."""
+        names = {name for name, query in self.queries.items() if {*query.operators} & {*operators}}
+        latest = [batch.seconds for batch in self.recent if batch.query in names][-LATEST:]
+        return max(latest, default=0.0)
+
     def partition_seconds(self) -> dict[str, float]:
         """What a state partition costs per stateful operator, by its query's latest batches."""
         return {
@@ -191,7 +198,11 @@ class Monitor:
         """Close the windows and open the next."""
         nodes, kinds = self.nodes_of_executors(), self._kinds()
         operators: dict[str, OperatorMeasures] = {}
-        windows = {name: q.window(self._realtime, self.start, now) for name, q in self.queries.items()}
+        several = len(self.queries) > 1
+        windows = {
+            name: query.window(self._realtime, self.start, now, beside_others=several)
+            for name, query in self.queries.items()
+        }
         silent = all(window.quiet for window in windows.values())
         for name, query in self.queries.items():
             # What reached the queries before it will reach this one, and cost what it did before.

@@ -138,18 +138,28 @@ class Query:
         self._latest, self._judged, self.busy = (), None, False
         self.running, self.late = None, 0
 
-    def window(self, realtime: bool, start: float, now: float) -> BatchWindow:
+    def window(self, realtime: bool, start: float, now: float, *, beside_others: bool = False) -> BatchWindow:
         """The open window as a value.
 
         While a long micro-batch runs, the cost of the last batch is the best that is known, and the load may
-        have grown meanwhile. A batch that ran across a change tells nothing.
+        have grown meanwhile. A batch that ran across a change tells nothing. Beside others a query of a long
+        trigger counts with its last batch until the next is due; they cannot wait for it.
         """
         offered = tuple(self.ledger.arrivals)
         window = BatchWindow(
             self.before, tuple(self.batches), realtime, now, start, offered, self._latest, busy=self.busy
         )
-        known = offered or self.running is not None
-        return window if window.ran or window.quiet or not known else self.standing_in(window)
+        if window.ran or window.quiet:
+            return window
+        if offered or self.running is not None:
+            return self.standing_in(window)
+        if beside_others and self._waits_for_its_trigger(now):
+            return replace(self.standing_in(window), resting=True)
+        return window
+
+    def _waits_for_its_trigger(self, now: float) -> bool:
+        last = self.batches[-1] if self.batches else self.before
+        return last is not None and now < last.started + 2 * (self.trigger_seconds or 0.0)
 
     def standing_in(self, window: BatchWindow) -> BatchWindow:
         """The window with the last batch that showed what a row costs, where there is one."""

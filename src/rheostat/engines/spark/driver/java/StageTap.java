@@ -33,6 +33,7 @@ public class StageTap extends SparkListener {
   public static class Running {
     String query = "";
     String batch = "";
+    Object plan = null;  // of the SQL execution that runs it, unless that is foreachBatch()'s own code
     final StringBuilder tasks = new StringBuilder();
   }
 
@@ -85,25 +86,40 @@ public class StageTap extends SparkListener {
       while (children.hasNext()) exclude((SparkPlanInfo) children.next());
     }
 
-    /** The number of a stage that ended; -1: it is not in the plan. Metrics that are 0 are not reported. */
-    int find(StageInfo stage) {
+    /** Whether a plan is about the same nodes. */
+    boolean shares(Plan other) {
+      java.util.Iterator all = other.stageOf.keySet().iterator();
+      while (all.hasNext()) if (stageOf.containsKey(all.next())) return true;
+      return false;
+    }
+
+    /** The number of a stage that ended, by what its nodes counted; null: none of them is in the plan. */
+    Integer counted(StageInfo stage) {
       scala.collection.Iterator counted = stage.accumulables().keysIterator();
       while (counted.hasNext()) {
-        Object number = stageOf.get(counted.next());
-        if (number != null) return remember(stage, (Integer) number);
+        Integer number = (Integer) stageOf.get(counted.next());
+        if (number != null) return remember(stage, number);
       }
+      return null;
+    }
+
+    /** The same by the stages below it, as metrics that are 0 are not reported; `mine`: this plan runs it. */
+    Integer above(StageInfo stage, boolean mine) {
       List numbers = new ArrayList();
       scala.collection.Iterator ids = stage.parentIds().iterator();
       while (ids.hasNext()) numbers.add(known.get(ids.next()));
-      for (int i = 0; i < parents.size(); i++)
-        if (!numbers.contains(null) && parents.indexOf(numbers) == i && parents.lastIndexOf(numbers) == i)
-          return remember(stage, Integer.valueOf(i));
-      return -1;
+      if (numbers.contains(null) || (numbers.isEmpty() && !mine)) return null;
+      int found = parents.indexOf(numbers);
+      return found >= 0 && parents.lastIndexOf(numbers) == found ? remember(stage, Integer.valueOf(found)) : null;
     }
 
-    private int remember(StageInfo stage, Integer number) {
+    private Integer remember(StageInfo stage, Integer number) {
       known.put(Integer.valueOf(stage.stageId()), number);
-      return number.intValue();
+      return number;
+    }
+
+    String describe(Integer number) {
+      return number.equals(NONE) ? "" : ",\"place\":" + number + ",\"places\":" + parents.size();
     }
   }
 
@@ -143,6 +159,8 @@ public class StageTap extends SparkListener {
     Running stage = new Running();
     stage.query = properties.getProperty("sql.streaming.queryId");
     stage.batch = properties.getProperty("streaming.sql.batchId", "-1");
+    String execution = properties.getProperty("spark.sql.execution.id");
+    stage.plan = execution == null ? null : plans.get(Long.valueOf(execution));
     open.put(Integer.valueOf(event.stageInfo().stageId()), stage);
     Batch batch = (Batch) batches.get(stage.query);
     if (batch == null || !batch.number.equals(stage.batch)) batch = new Batch(stage.batch, System.currentTimeMillis());
@@ -188,7 +206,7 @@ public class StageTap extends SparkListener {
     StringBuilder line = new StringBuilder("{\"event\":\"stage\",\"id\":").append(stage.stageId());
     line.append(",\"parents\":[").append(stage.parentIds().mkString(",")).append("]");
     line.append(",\"query\":").append(text(running.query)).append(",\"batch\":").append(running.batch);
-    line.append(place(stage));
+    line.append(place(stage, running.plan));
     line.append(",\"tasks\":").append(stage.numTasks()).append(",\"failed\":").append(stage.failureReason().isDefined());
     line.append(",\"submitted\":").append(time(stage.submissionTime())).append(",\"completed\":").append(time(stage.completionTime()));
     line.append(",\"cpu_ns\":").append(used.executorCpuTime()).append(",\"run_ms\":").append(used.executorRunTime());
@@ -200,12 +218,18 @@ public class StageTap extends SparkListener {
   }
 
   /** Which stage of the batch's plan it was, and how many that plan has. */
-  private String place(StageInfo stage) {
+  private String place(StageInfo stage, Object own) {
     java.util.Iterator all = plans.values().iterator();
     while (all.hasNext()) {
       Plan plan = (Plan) all.next();
-      int number = plan.find(stage);
-      if (number >= 0) return ",\"place\":" + number + ",\"places\":" + plan.parents.size();
+      Integer number = plan.counted(stage);
+      if (number != null) return plan.describe(number);
+    }
+    all = plans.values().iterator();
+    while (all.hasNext()) {
+      Plan plan = (Plan) all.next();
+      Integer number = plan.above(stage, plan == own);
+      if (number != null) return plan.describe(number);
     }
     return "";
   }
@@ -256,8 +280,12 @@ public class StageTap extends SparkListener {
   public void onOtherEvent(SparkListenerEvent event) {
     if (event instanceof SparkListenerSQLExecutionStart) {
       SparkListenerSQLExecutionStart began = (SparkListenerSQLExecutionStart) event;
-      boolean nested = began.rootExecutionId().isDefined() && ((Long) began.rootExecutionId().get()).longValue() != began.executionId();
-      if (!nested) plans.put(Long.valueOf(began.executionId()), new Plan(began.sparkPlanInfo()));
+      Plan plan = new Plan(began.sparkPlanInfo());
+      Long id = Long.valueOf(began.executionId());
+      Object root = began.rootExecutionId().isDefined() ? began.rootExecutionId().get() : id;
+      Object batch = plans.get(root);
+      if (root.equals(id)) plans.put(id, plan);
+      else if (batch != null && ((Plan) batch).shares(plan)) plans.put(id, batch);  // the sink runs the batch's plan
     } else if (event instanceof SparkListenerSQLExecutionEnd) {
       plans.remove(Long.valueOf(((SparkListenerSQLExecutionEnd) event).executionId()));
     } else if (event instanceof StreamingQueryListener.QueryProgressEvent) {
