@@ -1,5 +1,6 @@
 """One query of a plain script: what its plan and its trigger say, from its start on."""
 
+import time
 from collections.abc import Container
 from itertools import chain, count
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from rheostat.engines.spark.driver import stages
+from rheostat.engines.spark.driver.batch_clock import BatchClock
 from rheostat.engines.spark.driver.query_topics import subscription
 from rheostat.engines.spark.driver.stages import Stage
 from rheostat.engines.spark.protocol import Arrival, QueryStatus, RunningBatch
@@ -36,6 +38,7 @@ class ScriptQuery:
         self.query, self.id, self.label = query, str(query.id), label
         self._prefix = prefix
         self._read: tuple[str, int, list[Stage]] | None = None  # run, batch, stages
+        self._clock = BatchClock()
 
     @property
     def is_active(self) -> bool:
@@ -43,16 +46,17 @@ class ScriptQuery:
         return self.query.isActive
 
     def describe(self, running: RunningBatch | None, arrived: tuple[Arrival, ...] = ()) -> QueryStatus:
-        """Its status, for the controller."""
+        """Its status, for the controller; `running` is the batch of which stages began."""
+        status, run, now = self.query.status, str(self.query.runId), int(time.time() * 1000)
         return QueryStatus(
             self.label,
             id=self.id,
-            run=str(self.query.runId),
-            busy=bool(self.query.status["isTriggerActive"]),
+            run=run,
+            busy=bool(status["isTriggerActive"]),
             stages=tuple(stage.described for stage in self.stages()),
             arrived=arrived,
             trigger_seconds=self.trigger_seconds,
-            running=running,
+            running=self._clock.read(run, str(status["message"]), self._planned(), running, now),
             checkpoint=self.checkpoint if any(stage.stateful for stage in self.stages()) else None,
         )
 
@@ -105,6 +109,11 @@ class ScriptQuery:
         if last is None or last[:2] != (run, batch):
             self._read = run, batch, stages.read(execution.executedPlan(), self._prefix)
         return self._read[2] if self._read else []
+
+    def _planned(self) -> int:
+        """The number of the batch that was planned last."""
+        execution = self._execution().lastExecution()
+        return -1 if execution is None else int(execution.currentBatchId())
 
     @property
     def _trigger_name(self) -> str:
