@@ -16,8 +16,10 @@ class StatedCosts:
     {'split': 4.0}
     """
 
-    def __init__(self, topology: Topology, slot_cores: float, state: Mapping[str, Any] | None = None) -> None:
-        self._topology, self._slot_cores = topology, slot_cores
+    def __init__(
+        self, topology: Topology, instance_cores: float, state: Mapping[str, Any] | None = None
+    ) -> None:
+        self._topology, self._instance_cores = topology, instance_cores
 
     @property
     def state(self) -> dict[str, Any]:
@@ -28,6 +30,6 @@ class StatedCosts:
 
     def busy(self, rates: Mapping[str, float]) -> dict[str, float]:
         return {
-            name: rate * self._topology.operator(name).cost_seconds / self._slot_cores
+            name: rate * self._topology.operator(name).cost_seconds / self._instance_cores
             for name, rate in rates.items()
         }

@@ -79,7 +79,7 @@ def _instances(flow: Flow, simulated: Sequence[Node], seconds: float) -> list[li
     if flow.settings.mode == "staged":
         return measures
     d = flow.deployment
-    offered = d.count * d.slot_cores[d.node] * max(seconds, 1e-9)
+    offered = d.count * np.minimum(1.0, d.cores)[d.node] * max(seconds, 1e-9)
     utilisation = flow.cpu / np.maximum(offered, 1e-12)
     processed = flow.cpu / flow.cost[d.operator]
     for group, operator in enumerate(d.operator.tolist()):
