@@ -45,11 +45,11 @@ def test_an_instance_counts_on_what_a_slot_offers_on_average_where_slots_share_c
     assert mixed().instance_cores == 1.0  # in Real-Time Mode on a core, as every node has one
 
 
-def test_as_many_nodes_are_needed_as_the_work_does_not_overload() -> None:
+def test_as_many_nodes_are_needed_as_have_the_cores() -> None:
     seen = mixed()
     one_each = {"lines": 1, "split": 1, "count": 1}
-    counts = {cores: seen.nodes_for(one_each, cores) for cores in (3.6, 3.7, 5.4, 5.5)}
-    assert counts == {3.6: 1, 3.7: 2, 5.4: 2, 5.5: 3}
+    counts = {cores: seen.nodes_for(one_each, cores) for cores in (4.0, 4.1, 6.0, 6.1)}
+    assert counts == {4.0: 1, 4.1: 2, 6.0: 2, 6.1: 3}
 
 
 def test_a_wish_counts_the_executors_of_the_nodes_that_stay() -> None:

@@ -106,22 +106,23 @@ class Situation:
         return [*there[:nodes], *[more] * (nodes - len(there))]
 
     def nodes_for(self, parallelism: Mapping[str, int], cores: float | None = None) -> int:
-        """The fewest nodes whose slots run this parallelism, and whose CPU the work does not overload.
+        """The fewest nodes whose slots run this parallelism, and which have the cores for it.
 
-        They are the oldest, then more of the default kind. `cores`: what the work takes, if not as measured.
+        They are the oldest, then more of the default kind. Unless cores are given, they are as many as keep
+        the nodes from being overloaded by the present load.
         """
         needed = self.nodes_with(self.model.slots_for(parallelism))
         if self.model.cores_apart:
-            needed = max(needed, self.nodes_with_cores(self.evaluation.cores if cores is None else cores))
+            wanted = self.evaluation.cores / OVERLOADED if cores is None else cores
+            needed = max(needed, self.nodes_with_cores(wanted))
         return self.bounds.nodes(needed)
 
     def nodes_with_cores(self, cores: float) -> int:
-        """The fewest nodes that this much work does not overload, whatever the bounds."""
-        there = list(accumulate(OVERLOADED * node.cores for node in self.observation.nodes))
-        if not there or there[-1] < cores:
-            missing = cores - (there[-1] if there else 0.0)
-            return len(there) + ceil(missing / (OVERLOADED * self.kind.cores))
-        return next(count for count, together in enumerate(there, 1) if together >= cores)
+        """The fewest nodes that have so many cores, whatever the bounds."""
+        there = list(accumulate(node.cores for node in self.observation.nodes))
+        if not there or there[-1] < cores - 1e-9:
+            return len(there) + ceil((cores - (there[-1] if there else 0.0)) / self.kind.cores)
+        return next(count for count, together in enumerate(there, 1) if together >= cores - 1e-9)
 
     @property
     def short_of_cpu(self) -> Cause | None:

@@ -32,15 +32,16 @@ def situation(
     arrivals: tuple[float, ...] = (),
     model: ExecutionModel | None = None,
     bounds: Bounds = Bounds(max_nodes=20),
+    kind: NodeKind = NodeKind(cores=2, slots=2),
 ) -> Situation:
-    """Everything measured, nothing lost: `words` at a load on nodes of two slots with one core each.
+    """Everything measured, nothing lost: `words` at a load on nodes of one kind.
 
     `asking_seconds`: for how long each row of split waits beside its CPU, as if it asked a remote service.
 
     >>> {name: round(op.utilisation, 2) for name, op in situation(load=1_000).evaluation.operators.items()}
     {'lines': 0.1, 'split': 0.5, 'count': 0.4}
     """
-    kind, seconds = NodeKind(cores=2, slots=2), 60.0
+    seconds = 60.0
     counts = dict(zip(WORDS.names, parallelism, strict=True))
     rates = demand(WORDS, {"lines": load})
     names = [f"n{index + 1}" for index in range(nodes)]
@@ -63,7 +64,9 @@ def situation(
             waiting=waiting,
             arrivals=arrivals or (rows / 6,) * 6,
             instances=tuple(
-                InstanceMeasures(node, rows / count, rows / count, cpu / count / seconds)
+                InstanceMeasures(
+                    node, rows / count, rows / count, cpu / count / seconds / min(1.0, kind.cores)
+                )
                 for node in hosts[operator.name]
             ),
         )
