@@ -10,12 +10,16 @@ Measure = float | None
 
 @dataclass(frozen=True, slots=True)
 class InstanceMeasures:
-    """One parallel copy of an operator, if the engine can tell the copies apart."""
+    """One parallel copy of an operator, if the engine can tell the copies apart.
+
+    `utilisation` is the CPU that it used / the most that it can use while it may work: one core, or the cores
+    of its node where these are fewer. Slots may outnumber cores: the instances of a full node may look idle.
+    """
 
     node: str
     received: Measure = None  # rows in the window
     processed: Measure = None
-    utilisation: Measure = None  # CPU used / CPU offered by its slot
+    utilisation: Measure = None
 
 
 @dataclass(frozen=True, slots=True)

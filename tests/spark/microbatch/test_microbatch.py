@@ -11,7 +11,7 @@ from rheostat.model.decision import Outcome, Plan, Status
 from rheostat.model.observation import Observation
 from rheostat.policies.registry import available, build
 from tests.spark.controllers import eventually
-from tests.spark.shared import Shared
+from tests.spark.shared import Shared, check_instances
 from tests.spark.support import observe_batches, observe_span, plan
 
 
@@ -99,3 +99,7 @@ def test_cpu_shares_are_those_of_the_known_costs(shared: Shared) -> None:
     # 4,000 rounds of a hash for each row against 200 for each of two, and what a task costs by itself.
     share = cpu["work"] / sum(cpu.values())
     assert 0.7 < share < 4_000 / 4_400 + 0.02
+
+
+def test_the_instances_of_an_operator_share_its_rows_and_cpu_on_their_nodes(shared: Shared) -> None:
+    check_instances(observe_batches(shared.at(nodes=2, work=2, out=2), 3))

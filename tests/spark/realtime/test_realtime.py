@@ -1,7 +1,7 @@
 """The mechanisms in Real-Time Mode, where every instance holds a slot and a query that lacks one dies."""
 
 from rheostat.model.decision import Status
-from tests.spark.shared import Shared
+from tests.spark.shared import Shared, check_instances
 from tests.spark.support import observe_batches, plan
 
 
@@ -26,3 +26,7 @@ def test_instances_without_slots_are_refused_and_the_query_goes_on(shared: Share
     assert "8 instances need a slot each, there are 4" in outcome.reason
     observe_batches(engine, 1)
     assert engine.monitor.run_id == before
+
+
+def test_the_instances_of_an_operator_share_its_rows_and_cpu_on_their_nodes(shared: Shared) -> None:
+    check_instances(observe_batches(shared.at(nodes=2, work=2, out=1), 2))
