@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
-from rheostat.engines.spark.observe.batch_window import BatchWindow, arrived
+from rheostat.engines.spark.observe import queues
+from rheostat.engines.spark.observe.arrivals import arrivals
+from rheostat.engines.spark.observe.batch_window import BatchWindow
 from rheostat.engines.spark.observe.batches import StageRun
 from rheostat.engines.spark.observe.instances import instances
 from rheostat.engines.spark.observe.partition_costs import partition_seconds, partitions
@@ -29,14 +31,15 @@ def operators(
     """Rows, CPU and skew of one query's operators; `nodes` has each executor's node, `kinds` each node's."""
     measured, window = {}, window.trusted
     rows = {name: _rows_in(topology, window, stages, name) for name in names}
-    shares, came = source_shares(topology, names, window, stages), arrived(window)
+    shares, came = source_shares(topology, names, window, stages), queues.received(window)
     sink = names[-1]
     for name in names:
         rows_in = rows[name]
-        linked = any(received(name) in batch.rows for batch in window.ran)
-        first = linked or not topology.inputs[name]
+        # The others take their rows from the operator before them, in the same query.
+        first = not any(stream.upstream in names for stream in topology.inputs[name])
         share = shares.get(name, 1.0)
         came_in = (None if came is None else came * share) if first else rows_in
+        waiting = queues.waiting(window) if first else None
         runs = _runs(window, stages, name)
         warm = _warm(window)
         warm_runs = _runs(warm, stages, name, with_other=name == sink)
@@ -61,12 +64,8 @@ def operators(
             partitions=partitions(runs[-1]) if runs else None,
             partition_seconds=_median(list(map(partition_seconds, warm_runs))),
             state_seconds=_state_seconds(warm_runs, rows_in, rows_measured),
-            waiting=_waiting(window) if linked else None,
-            arrivals=tuple(
-                batch.input_rows * share for batch in (window.ran if window.stale else window.batches)
-            )
-            if first
-            else (),
+            waiting=None if waiting is None else waiting * share,
+            arrivals=tuple(rows * share for rows in arrivals(window)) if first else (),
             skew=_skew(runs, window.realtime),
             instances=instances(window, runs, came_in, rows_in, nodes, kinds) if tasks == count else (),
         )
@@ -141,10 +140,6 @@ def _sent(window: BatchWindow, stream: Stream) -> float | None:
     """Rows that a query sent to another: all of its last operator, or those that the other takes."""
     some = _rows_out(window, f"{stream.upstream} to {stream.downstream}")
     return _rows_out(window, stream.upstream) if some is None else some
-
-
-def _waiting(window: BatchWindow) -> float | None:
-    return window.batches[-1].backlog if window.batches else None
 
 
 def _known(rows: Mapping[str, float | None]) -> dict[str, float]:
