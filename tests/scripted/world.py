@@ -165,7 +165,8 @@ class World:
         for index, name in enumerate(CHAIN):
             cpu = int(self.task_cpu_seconds * 1e9)
             held_ms = cpu / 1e6
-            each = [[ready[n % len(ready)].id, cpu, ROWS // tasks[name], held_ms] for n in range(tasks[name])]
+            rows = ROWS // tasks[name]
+            each = [[ready[n % len(ready)].id, cpu, rows, held_ms, n, rows] for n in range(tasks[name])]
             stage, count = 10 * number + index, len(each)
             self.events.append(
                 {"event": "stage", "id": stage, "parents": [stage - 1] * (index > 0), "query": "q",

@@ -6,16 +6,21 @@ from dataclasses import dataclass, field
 from pydantic import ConfigDict
 
 Measure = float | None
+ARRIVAL_PARTS = 6  # of a window, for each of which the arrivals are told
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceMeasures:
-    """One parallel copy of an operator, if the engine can tell the copies apart."""
+    """One parallel copy of an operator, if the engine can tell the copies apart.
+
+    `utilisation` is the CPU that it used / the most that it can use while it may work: one core, or the cores
+    of its node where these are fewer. Slots may outnumber cores: the instances of a full node may look idle.
+    """
 
     node: str
     received: Measure = None  # rows in the window
     processed: Measure = None
-    utilisation: Measure = None  # CPU used / CPU offered by its slot
+    utilisation: Measure = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,7 @@ class OperatorMeasures:
     partition_seconds: Measure = None  # for which a batch holds a slot per state partition, rows or not
     state_seconds: Measure = None  # the part of busy_seconds that the state partitions took
     waiting: Measure = None  # rows in its queue at the window's end
-    arrivals: tuple[float, ...] = ()  # rows received in equal parts of the window, in order
+    arrivals: tuple[float, ...] = ()  # rows that arrived in equal parts of the window, in order
     instances: tuple[InstanceMeasures, ...] = ()
     skew: Measure = None  # the largest instance's rows (or CPU) over their mean; 1: even
 

@@ -8,7 +8,7 @@ import pytest
 from rheostat.engines.spark.events import read_events
 from rheostat.engines.spark.observe.application_measures import application, stage_overhead, together
 from rheostat.engines.spark.observe.batch_window import BatchWindow
-from rheostat.engines.spark.observe.batches import Batch, Ledger, StageRun
+from rheostat.engines.spark.observe.batches import Batch, Ledger, StageRun, TaskRun
 from rheostat.engines.spark.observe.operator_measures import operators
 from rheostat.engines.spark.observe.partition_costs import with_partition_costs
 from rheostat.engines.spark.observe.query_window import Query
@@ -27,7 +27,7 @@ def stage(batch: int, number: int, parents: list[int], cpu: float = 0.1, **more:
         "event": "stage", "id": number, "parents": parents, "query": "q", "batch": batch, "tasks": 2,
         "failed": False,
         "cpu_ns": cpu * 1e9, "run_ms": 500, "wait_ms": 100, "gc_ms": 0, "python_ms": 0,
-        "each": [["0", cpu * 0.25e9, 30, 250], ["1", cpu * 0.75e9, 10, 250]],
+        "each": [["0", cpu * 0.25e9, 30, 250, 0, None], ["1", cpu * 0.75e9, 10, 250, 1, None]],
     }  # fmt: skip
     return {**event, **more}
 
@@ -127,8 +127,8 @@ def test_the_backlog_follows_from_what_the_source_was_offered() -> None:
 
 def batch(number: int, started: float, count: float, **more: Any) -> Batch:
     runs = (
-        StageRun(1, 0.1, 0.1, (("0", 0.1, count, 0.1),)),
-        StageRun(2, 0.4, 0.5, (("0", 0.1, 30, 0.2), ("1", 0.3, 10, 0.3))),
+        StageRun(1, 0.1, 0.1, (TaskRun("0", 0.1, count, 0.1),)),
+        StageRun(2, 0.4, 0.5, (TaskRun("0", 0.1, 30, 0.2), TaskRun("1", 0.3, 10, 0.3, 1))),
     )
     values: dict[str, Any] = {
         "finished": started + 1.0, "input_rows": count, "backlog": None,
@@ -237,15 +237,6 @@ def test_an_operator_that_shares_anothers_stage_costs_nothing_of_its_own() -> No
     )
     assert result["work"].cpu_seconds == 0.0
     assert result["in"].cpu_seconds == pytest.approx(0.5)
-
-
-def test_in_real_time_mode_instances_are_listed_with_their_nodes() -> None:
-    live = window(batch(1, 2, 40), before=batch(0, 0, 7), realtime=True)
-    result = operators(
-        CHAIN, CHAIN.names, live, {"in": (0,), "work": (1,)}, {}, {"0": "n1", "1": "n2"}, KINDS
-    )
-    assert [instance.node for instance in result["work"].instances] == ["n1", "n2"]
-    assert [instance.utilisation for instance in result["work"].instances] == pytest.approx([0.4, 1.2])
 
 
 def test_lag_is_the_age_of_the_oldest_row_when_its_batch_was_done() -> None:

@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field
 from rheostat.engines.spark.events import MOST_BYTES, MOST_ID, MOST_TASKS, MOST_WORK, AnyEvent
 from rheostat.model.errors import RheostatError, UserError
 
-PROTOCOL_VERSION = 4
+PROTOCOL_VERSION = 5
 ANSWER_SECONDS = 60.0
 
 

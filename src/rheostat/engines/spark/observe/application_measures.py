@@ -1,10 +1,10 @@
 """Measures an application by the windows of its queries: load, throughput, backlog, lag. Pure: no clock."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from rheostat.engines.spark.observe.batch_window import BatchWindow, arrived, moment_of, offered_between
+from rheostat.engines.spark.observe import arrivals
+from rheostat.engines.spark.observe.batch_window import BatchWindow
 from rheostat.engines.spark.observe.batches import Batch
 from rheostat.model.observation import ApplicationMeasures
 from rheostat.model.topology import Topology
@@ -16,7 +16,7 @@ def application(
     """Load, throughput, backlog, lag and the batches' durations of one query; `shares` has its sources."""
     window = window.trusted
     ran, last = window.ran, window.batches[-1] if window.batches else None
-    load = _load(window)
+    load = arrivals.load(window)
     return ApplicationMeasures(
         load={source: None if load is None else load * share for source, share in shares.items()},
         throughput=None if window.stale else _throughput(window),
@@ -154,37 +154,6 @@ def _backlog(window: BatchWindow, load: float | None) -> float | None:
     if window.realtime:
         return last.backlog
     return None if load is None else load * max(0.0, window.now - last.started) + (last.backlog or 0.0)
-
-
-def _load(window: BatchWindow) -> float | None:
-    """Rows/s that arrived, processed yet or not: by the source's own count, else from trigger to trigger.
-
-    A source may count other things than rows; what it counts between two batches shows how many rows each is.
-    """
-    since, until = (
-        max(window.start, moment_of(window.offered, 0)),
-        min(window.now, moment_of(window.offered, -1)),
-    )
-    latest = [batch for batch in window.latest if batch.started >= moment_of(window.offered, 0)]
-    if until > since and len(latest) > 1:
-        compared = replace(window, before=latest[0], batches=tuple(latest[1:]))
-        rows, counted = arrived(compared), offered_between(window.offered, *_span(compared))
-        if rows and counted:
-            return rows / counted * offered_between(window.offered, since, until) / (until - since)
-    rows_arrived = arrived(window)
-    if not rows_arrived and until > since and offered_between(window.offered, since, until):
-        return None  # the first rows of all: the source may count anything
-    since, until = _span(window)
-    return rows_arrived / (until - since) if rows_arrived is not None and until > since else None
-
-
-def _span(window: BatchWindow) -> tuple[float, float]:
-    """The moments between which the rows of its batches arrived; 0 and 0 if there are too few batches."""
-    first = window.before or (window.batches[0] if len(window.batches) > 1 else None)
-    if first is None or not window.batches:
-        return 0.0, 0.0
-    last = window.batches[-1]
-    return (first.finished, last.finished) if window.realtime else (first.started, last.started)
 
 
 def _throughput(window: BatchWindow) -> float | None:

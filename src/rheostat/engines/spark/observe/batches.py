@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,17 @@ class AbsurdError(ValueError):
     """A batch reports impossible values."""
 
 
+class TaskRun(NamedTuple):
+    """One task of a stage."""
+
+    executor: str
+    cpu_seconds: float  # with the Python worker that served it
+    rows: float  # that it read; a streaming shuffle counts none
+    held_seconds: float  # in its slot
+    partition: int = 0  # of its stage: in every batch that of the same keys, and of the same state
+    counted: float | None = None  # rows that left it; None: no observe() of ours counts them
+
+
 @dataclass(frozen=True, slots=True)
 class StageRun:
     """One stage of one batch."""
@@ -27,7 +39,7 @@ class StageRun:
     tasks: int
     cpu_seconds: float  # of its tasks and of the Python workers that served them
     busy_seconds: float  # its tasks' time without waiting for input
-    each: tuple[tuple[str, float, float, float], ...]  # per task: executor, CPU seconds, rows, seconds held
+    each: tuple[TaskRun, ...]
     parents: tuple[int, ...] = ()
     place: int | None = None  # in the batch's plan; None: it is of another plan, or not known
     places: int | None = None  # the stages of that plan
@@ -38,7 +50,7 @@ class StageRun:
     @property
     def held_seconds(self) -> float:
         """For how long its tasks held their slots, from launch to end."""
-        return sum(held for *_, held in self.each)
+        return sum(task.held_seconds for task in self.each)
 
 
 NOTHING = StageRun(0, 0.0, 0.0, ())
@@ -255,8 +267,8 @@ def _stage(event: spark.StageEnded) -> StageRun:
         cpu_seconds=event.cpu_ns / 1e9 + event.python_ms / 1e3,
         busy_seconds=max(0.0, event.run_ms - event.wait_ms) / 1e3,
         each=tuple(
-            (executor, cpu_ns / 1e9, float(rows), held_ms / 1e3)
-            for executor, cpu_ns, rows, held_ms in event.each
+            TaskRun(executor, cpu_ns / 1e9, float(rows), held_ms / 1e3, index, counted)
+            for executor, cpu_ns, rows, held_ms, index, counted in event.each
         ),
         parents=event.parents,
         place=event.place,

@@ -145,9 +145,18 @@ class Query:
         have grown meanwhile. A batch that ran across a change tells nothing. Beside others a query of a long
         trigger counts with its last batch until the next is due; they cannot wait for it.
         """
-        offered = tuple(self.ledger.arrivals)
+        offered, seconds = tuple(self.ledger.arrivals), self.running_seconds(now)
         window = BatchWindow(
-            self.before, tuple(self.batches), realtime, now, start, offered, self._latest, busy=self.busy
+            self.before,
+            tuple(self.batches),
+            realtime,
+            now,
+            start,
+            offered,
+            self._latest,
+            busy=self.busy,
+            due_seconds=self.aim_seconds,
+            running_since=None if seconds is None else now - seconds,
         )
         if window.ran or window.quiet:
             return window
