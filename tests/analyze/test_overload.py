@@ -40,8 +40,8 @@ def test_a_batch_that_runs_over_its_trigger_on_a_full_node_is_overload() -> None
 def test_finished_batches_that_were_late_are_overload_too() -> None:
     one, two = seen(late(1)), seen(late(2))
     assert one is not None and two is not None
-    assert one.words == "nodes are above 0.9 CPU and the last batch took longer than the 3 s trigger"
-    assert two.words == ("nodes are above 0.9 CPU and 2 batches in a row took longer than the 3 s trigger")
+    assert one.words == "nodes are above 0.9 CPU and the last batch was late for a 3 s trigger"
+    assert two.words == ("nodes are above 0.9 CPU and 2 batches in a row were late for a 3 s trigger")
     assert two.causes[-1] == Cause("late batches in a row", "application", 2.0, ">=", 1.0)
 
 

@@ -110,12 +110,8 @@ def _what(application: ApplicationMeasures, cpu: tuple[Cause, ...], memory: tupl
 def _batch_words(application: ApplicationMeasures, late: int) -> str:
     trigger = application.trigger_seconds
     if not _overdue(application):
-        than = "the trigger" if trigger is None else f"the {trigger:g} s trigger"
-        return (
-            f"the last batch took longer than {than}"
-            if late == 1
-            else f"{late} batches in a row took longer than {than}"
-        )
+        than = "" if trigger is None else f" for a {trigger:g} s trigger"
+        return f"the last batch was late{than}" if late == 1 else f"{late} batches in a row were late{than}"
     words = f"the running batch has taken {application.running_seconds:.0f} s of a {trigger:g} s trigger"
     done, left = application.tasks_done, application.tasks_left
     return words if done is None or left is None else f"{words}, {done} of {done + left} tasks done"

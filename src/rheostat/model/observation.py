@@ -107,7 +107,9 @@ class ApplicationMeasures:
     running_seconds: Measure = None  # since the batch that runs began
     tasks_done: int | None = None  # of the batch that runs
     tasks_left: int | None = None
-    late_batches: int | None = None  # in a row that took longer than the trigger, or have already
+    late_batches: int | None = (
+        None  # in a row that took longer than the trigger; in Real-Time Mode, after which rows wait
+    )
 
     @property
     def total_load(self) -> Measure:

@@ -96,6 +96,11 @@ class Situation:
         """The slots of so many nodes: the oldest of those that there are, and more of the default kind."""
         return sum(self._on(nodes, [node.slots for node in self.observation.nodes], self.kind.slots))
 
+    def cores_on(self, nodes: int) -> float:
+        """The cores of so many nodes, as `slots_on` counts them."""
+        there = [node.cores for node in self.observation.nodes][:nodes]
+        return sum(there) + self.kind.cores * (nodes - len(there))
+
     def executors_on(self, nodes: int) -> int:
         """The executors of so many nodes, as `slots_on` counts them."""
         kinds = {kind.name: kind.executors for kind in self.kinds}

@@ -133,6 +133,8 @@ def _filled(situation: Situation, target: Configuration, nodes: int, limits: Lim
     if model.takes_turns:
         wanted = model.filling(target.parallelism, slots)
     else:
+        if model.cores_apart:  # an instance can use a core, but no more
+            slots = min(slots, model.slots_for({}) + ceil(situation.cores_on(nodes)))
         wanted = _shared_out(situation, target, slots, limits)
     within = {name: max(target.parallelism[name], min(wanted[name], limits[name])) for name in wanted}
     return situation.bounds.parallelism(situation.topology, within)

@@ -103,7 +103,7 @@ class Monitor:
 
     def overloaded(self, now: float) -> bool:
         """Whether a query's batches are late on full nodes, by a look every few seconds; closes nothing."""
-        if not self._realtime and now - self._glanced >= GLANCE_SECONDS:
+        if now - self._glanced >= GLANCE_SECONDS:
             self._glanced = now
             nodes = self._nodes(now, self._alarm_meter, self.nodes_of_executors())
             self._overloaded = any(
@@ -249,7 +249,7 @@ class Monitor:
             query = self.queries[name]
             shares = operator_measures.source_shares(topology, query.operators, window, query.shares())
             done = application_measures.application(shares, window, query.aim_seconds)
-            measured[name] = done if self._realtime else replace(done, **query.progress(now))
+            measured[name] = replace(done, **query.progress(now))
         return measured
 
     def _application(
