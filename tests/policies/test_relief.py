@@ -119,7 +119,7 @@ def test_at_the_node_limit_it_holds_and_says_what_to_do(spec: str) -> None:
     proposal = decided(spec, seen)
     assert proposal.target == seen.configuration
     assert proposal.reason == (
-        f"hold: {WORDS_OF_IT}; all 2 nodes that the limit allows are in use: "
+        f"hold: {WORDS_OF_IT}; as many nodes as the limit allows (2) are in use: "
         "allow more with --nodes, or larger ones with --node"
     )
     assert proposal.alert is not None and "--nodes" in proposal.alert

@@ -94,6 +94,7 @@ class World:
     shuffles: bool = False  # whether the script's "key" begins with a repartition
     rewrite_seconds: float = 2.0  # of its state, before it starts
     rewriting: int | None = None  # into so many partitions
+    failed: str = ""  # why the application ended last
     cut_short: bool = False  # a rewrite is begun in the checkpoint: Spark would not start the query
     _names: int = 0
     _ids: int = 0
@@ -234,6 +235,11 @@ class World:
     def freeze(self, seconds: float) -> None:
         self.nodes[self.alive()[-1]].frozen_until = self.now + seconds
 
+    def fail_driver(self, why: str) -> None:
+        """It ends because the application failed, and leaves the reason."""
+        self.kill_driver()
+        self.failed = why
+
     def kill_driver(self) -> None:
         """Its executors end with it, and a batch that ran is lost; its checkpoint stays."""
         self.drivers, self.begun, self.running, self.rewriting = 0, False, None, None
@@ -363,7 +369,7 @@ class Driver:
         return self.world.drivers > 0
 
     def failure(self) -> RheostatError:
-        return RheostatError("the driver process was killed by signal 9")
+        return RheostatError(self.world.failed or "the driver process was killed by signal 9")
 
     def kill(self) -> None:
         self.world.kill_driver()

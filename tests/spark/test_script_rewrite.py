@@ -74,6 +74,25 @@ def test_too_many_partitions_are_rewritten_also_after_the_driver_was_killed_in_t
     assert check_totals(folder / "totals") > 0
 
 
+def test_a_rewrite_that_a_killed_run_left_half_done_is_rolled_back_by_any_other_run(
+    made: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    folder = made[0] / "cut"
+    before = newest(folder / "checkpoint", "commits")
+    with controller(tmp_path, "plain_state", str(folder), str(RATE), "forever", options="--nodes 1:1") as run:
+        run.start()
+        run.wait_for_event("state", "cut short earlier: rolled back")
+        eventually(lambda: newest(folder / "checkpoint", "commits") > before + 1, "more batches")
+        observed = run.wait_for_turns(2).observation  # of a session that is not ours
+        assert observed.operators["2-aggregate"].processed
+        assert run.end(signal.SIGTERM) == 143  # although the script starts its query again
+        assert run.left() == []
+    checkpoint = folder / "checkpoint"
+    assert newest(checkpoint, "offsets") == newest(checkpoint, "commits")
+    assert partitions(checkpoint, newest(checkpoint, "commits")) == PARTITIONS
+    assert check_totals(folder / "totals") > 0
+
+
 def test_a_checkpoint_of_the_default_provider_is_left_as_it_is_with_advice(
     made: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:

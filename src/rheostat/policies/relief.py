@@ -12,7 +12,9 @@ if TYPE_CHECKING:  # the base of all policies uses this module
     from rheostat.analyze.overload import Overload
     from rheostat.policies.base import Situation
 
-NO_ROOM = "all {} nodes that the limit allows are in use: allow more with --nodes, or larger ones with --node"
+NO_ROOM = (
+    "as many nodes as the limit allows ({}) are in use: allow more with --nodes, or larger ones with --node"
+)
 NO_TASKS = (
     "another node would stay empty, because all tasks already run at once: "
     "give the source or the shuffles of the script more partitions"

@@ -64,11 +64,23 @@ def _run(spec: Spec) -> int:
 def _end_of_script(spec: Spec, runner: Runner) -> Exception | None:
     try:
         runner.rewrite_state()
-        _run_script(spec, runner)
-        runner.wait()
+        while not _runs_to_its_end(spec, runner):
+            pass
     except Exception as error:
         return error
     return None
+
+
+def _runs_to_its_end(spec: Spec, runner: Runner) -> bool:
+    """Run the script; False: its checkpoint had to be mended first, so it has to run again."""
+    try:
+        _run_script(spec, runner)
+        runner.wait()
+    except Exception as error:
+        if not runner.mend(error):
+            raise
+        return False
+    return True
 
 
 def _run_script(spec: Spec, runner: Runner) -> None:

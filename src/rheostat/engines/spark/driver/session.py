@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from rheostat.engines.spark.driver import executor_plugins, executor_vitals, janino, warm_executors
 from rheostat.engines.spark.events import Event, parse_events
@@ -38,9 +39,9 @@ class Session:
         )
         rules = self._jvm.java.util.ArrayList()
         rules.add(rule)
+        self._rules = self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(rules).toSeq()
         session: Any = self.spark
-        set_rules = getattr(session._jsparkSession.experimental(), "extraOptimizations_$eq")
-        set_rules(self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(rules).toSeq())
+        self._set_rules(session._jsparkSession.experimental())
         self._moves = spread_state(self.spark) if spec.spreads_state else None
 
     def _seed_tap(self, missing: Set[str]) -> None:
@@ -63,6 +64,17 @@ class Session:
     def application_id(self) -> str:
         """Spark's id of this application."""
         return str(self._context.applicationId)
+
+    def _set_rules(self, methods: Any) -> None:
+        getattr(methods, "extraOptimizations_$eq")(self._rules)
+
+    def adopt(self, query: StreamingQuery) -> None:
+        """Let our rule change the parallelism of a query that another session of the script started, too."""
+        wrapped: Any = query
+        own = wrapped._jsq.streamingQuery().sparkSessionForStream()
+        methods = own.sessionState().experimentalMethods()
+        if methods.extraOptimizations().isEmpty():
+            self._set_rules(methods)
 
     def set_tasks(self, after: str, tasks: int) -> None:
         """Run what follows this observe() with this many tasks, from the next batch on."""

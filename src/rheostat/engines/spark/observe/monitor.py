@@ -78,13 +78,14 @@ class Monitor:
         """Fetch what happened; returns the batches that ended."""
         report = self._channel.ask(TakeReport())
         self.executors, self.statuses = report.executors, report.queries
+        followed = dict(self.queries)
         if self.on_statuses is not None:
             self.on_statuses(report.queries)
         for status in report.queries:
             if status.name in self.queries:
                 self.queries[status.name].update(status)
         ended: list[Batch] = []
-        for query in self.queries.values():
+        for query in (followed | self.queries).values():  # one that has just ended may have had a last batch
             batches, events = query.ledger.read(report.events)
             for batch in batches:
                 query.add(batch, self.slots)
