@@ -103,6 +103,9 @@ public class Vitals implements SparkPlugin {
   /** This process with all that it started. */
   public static class Body {
     private static final double TICKS = 100.0;  // a second, in /proc on every Linux
+    private static final int LOOKS = 5;  // after which forked memory is measured again: 3 ms of CPU for each worker
+    private int looks;
+    private double forked;  // bytes of Python workers at the latest measurement
     private final Map compiled = new HashMap();  // thread id -> CPU ticks; a compiler's thread may end
     private final Set others = new HashSet();  // ids of threads that do not compile
 
@@ -157,17 +160,19 @@ public class Vitals implements SparkPlugin {
     }
 
     /** CPU and memory of the process and its descendants, as Python workers are; those that ended count, too. */
-    private static void tree(StringBuilder json) throws Exception {
+    private void tree(StringBuilder json) throws Exception {
       Class handles = Class.forName("java.lang.ProcessHandle"); // Janino calls no static method of an interface
       ProcessHandle self = (ProcessHandle) handles.getMethod("current", new Class[0]).invoke(null, new Object[0]);
       Object[] below = self.descendants().toArray();
-      double cpu = 0.0;
-      double bytes = 0.0;
-      for (int i = -1; i < below.length; i++) {
-        long pid = (i < 0 ? self : (ProcessHandle) below[i]).pid();
-        cpu += ticks(read("/proc/" + pid + "/stat"), true) / TICKS;
-        bytes += anonymous(read("/proc/" + pid + "/status"));
+      double cpu = ticks(read("/proc/self/stat"), true) / TICKS;
+      boolean measure = looks++ % LOOKS == 0;
+      if (measure) forked = 0.0;
+      for (int i = 0; i < below.length; i++) {
+        String folder = "/proc/" + ((ProcessHandle) below[i]).pid();
+        cpu += ticks(read(folder + "/stat"), true) / TICKS;
+        if (measure) forked += shared(folder);
       }
+      double bytes = forked + kilobytes(read("/proc/self/status"), "RssAnon:");
       json.append(",\"cpu_seconds\":").append(cpu).append(",\"memory_bytes\":").append(bytes);
     }
 
@@ -179,11 +184,17 @@ public class Vitals implements SparkPlugin {
       return sum;
     }
 
-    /** Memory that cannot be dropped and read again from a file. */
-    private static double anonymous(String status) {
-      int at = status.indexOf("RssAnon:");
+    /** Memory that cannot be dropped and read again from a file; of what forked processes share, each its part. */
+    private static double shared(String folder) {
+      String rollup = read(folder + "/smaps_rollup");
+      if (rollup.contains("Pss_Anon:")) return kilobytes(rollup, "Pss_Anon:");
+      return kilobytes(read(folder + "/status"), "RssAnon:");
+    }
+
+    private static double kilobytes(String text, String name) {
+      int at = text.indexOf(name);
       if (at < 0) return 0.0;
-      return 1024.0 * Double.parseDouble(status.substring(at + 8, status.indexOf("kB", at)).trim());
+      return 1024.0 * Double.parseDouble(text.substring(at + name.length(), text.indexOf("kB", at)).trim());
     }
 
     /** A file of /proc; empty if the process or the thread has ended. */
