@@ -87,7 +87,7 @@ def test_a_large_node_counts_for_more_and_one_of_unknown_cpu_as_idle() -> None:
 
 @pytest.mark.parametrize("what", ["memory", "heap"])
 def test_memory_above_the_limit_on_any_node_is_overload_whatever_its_cpu(what: str) -> None:
-    full = seen(late(1), node("n1", 0.2, **{what: 0.95}), node("n2", None, memory=0.3))
+    full = seen(late(2), node("n1", 0.2, **{what: 0.95}), node("n2", None, memory=0.3))
     assert full is not None
     assert (full.cpu, full.memory) == (False, True)
     assert full.causes[0] == Cause(what, "n1", 0.95, ">", 0.9)
@@ -96,6 +96,19 @@ def test_memory_above_the_limit_on_any_node_is_overload_whatever_its_cpu(what: s
     assert both is not None
     assert (both.cpu, both.memory) == (True, True)
     assert both.words.startswith(f"nodes are above 0.9 CPU and {what} and")
+
+
+@pytest.mark.parametrize("what", ["memory", "heap"])
+def test_one_late_batch_is_no_overload_where_only_memory_is_full(what: str) -> None:
+    a_little = late(1, batch_seconds=3.14)
+    assert seen(a_little, node(cpu=0.3, **{what: 0.95})) is None
+    assert seen(a_little, node(cpu=0.97, **{what: 0.95})) is not None
+
+
+def test_full_memory_asks_for_one_node_at_a_time() -> None:
+    slow = late(9, running_seconds=6.0, tasks_done=50, tasks_left=150)
+    full = seen(slow, node(cpu=0.3, memory=0.95))
+    assert full is not None and full.growth == 1.0
 
 
 def test_the_first_late_batch_of_a_cold_jvm_is_not_overload_and_the_second_is() -> None:

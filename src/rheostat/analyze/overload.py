@@ -19,14 +19,15 @@ class Overload:
     causes: tuple[Cause, ...]
     cpu: bool
     memory: bool
-    growth: float = 1.0  # how many times the trigger the running batch will take; 1: it does not show
+    growth: float = 1.0  # how many times the trigger the running batch will take for want of CPU; 1: unknown
 
 
 def overload(observation: Observation) -> Overload | None:
     """The overload in a window, or None. Missing is not zero: a node of unknown CPU counts as idle here.
 
     A cold JVM is slow, too, and more nodes would only add colder ones. So one late batch is no overload
-    while the compilers are busy; a second one in a row is, whatever they do.
+    while the compilers are busy; a second one in a row is, whatever they do. Nor is one late batch overload
+    where only memory is full: a JVM fills what it may have, and is slow now and then without a lack of it.
 
     >>> node = NodeMeasures("n1", slots=2, cores=1.0, cpu=0.97)
     >>> batch = ApplicationMeasures(trigger_seconds=3, running_seconds=31, tasks_done=12, tasks_left=188)
@@ -36,7 +37,7 @@ def overload(observation: Observation) -> Overload | None:
     application, nodes = observation.application, observation.nodes
     late, cold = _late(application), _is_cold(nodes)
     cpu, memory = _full_cpu(nodes), _full_memory(nodes)
-    if not late or not (cpu or memory) or (cold and late < LASTING):
+    if not (cpu or memory) or late < (1 if cpu and not cold else LASTING):
         return None
     what = _what(application, cpu, memory)
     return Overload(
@@ -44,7 +45,7 @@ def overload(observation: Observation) -> Overload | None:
         (*cpu, *memory, *_batch_causes(application, late)),
         bool(cpu),
         bool(memory),
-        1.0 if cold or late < LASTING else _growth(application),
+        _growth(application) if cpu and not cold and late >= LASTING else 1.0,
     )
 
 
