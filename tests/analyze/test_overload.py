@@ -157,3 +157,36 @@ def test_it_says_which_memory_is_full(memory: float, heap: float, words: str) ->
     node = NodeMeasures("n1", 2, 1.0, cpu=0.5, memory=memory, heap=heap)
     found = overload(Observation(0.0, 10.0, {}, (node,), late))
     assert found is not None and words in found.words
+
+
+def of_two(quick: ApplicationMeasures, rare: ApplicationMeasures, application: ApplicationMeasures) -> Any:
+    queries = {"quick": quick, "rare": rare}
+    return overload(Observation(0.0, 10.0, {}, (node(cpu=0.95),), application, queries=queries))
+
+
+def test_a_query_in_time_is_not_late_by_the_trigger_of_another() -> None:
+    quick = ApplicationMeasures(trigger_seconds=3.0, running_seconds=1.0, late_batches=0)
+    rare = ApplicationMeasures(trigger_seconds=60.0, running_seconds=25.0, late_batches=0)
+    mixed = ApplicationMeasures(trigger_seconds=3.0, running_seconds=25.0, late_batches=0)
+    assert of_two(quick, rare, mixed) is None
+
+
+def test_a_late_query_is_overload_whatever_the_trigger_of_another() -> None:
+    quick = ApplicationMeasures(trigger_seconds=3.0, running_seconds=8.0, late_batches=1)
+    rare = ApplicationMeasures(trigger_seconds=60.0, running_seconds=25.0, late_batches=0)
+    mixed = ApplicationMeasures(trigger_seconds=60.0, running_seconds=8.0, late_batches=0)
+    found = of_two(quick, rare, mixed)
+    assert (
+        found.words == "nodes are above 0.9 CPU and the running batch of quick has taken 8 s of a 3 s trigger"
+    )
+    assert found.causes[1] == Cause("seconds of the running batch", "quick", 8.0, ">", 3.0)
+
+
+def test_of_late_queries_the_one_that_needs_most_speaks() -> None:
+    def late_by(seconds: float, trigger: float) -> ApplicationMeasures:
+        return ApplicationMeasures(
+            trigger_seconds=trigger, running_seconds=seconds, tasks_done=10, tasks_left=10, late_batches=2
+        )
+
+    found = of_two(late_by(6.0, 3.0), late_by(70.0, 60.0), ApplicationMeasures())
+    assert (found.causes[1].subject, found.growth) == ("quick", 4.0)

@@ -327,6 +327,23 @@ def test_lags_add_up_along_the_worst_path_and_backlogs_over_all_queries() -> Non
     assert together(diamond, {name: name for name in lags}, begins).lag_seconds is None
 
 
+@pytest.mark.parametrize("finished", [2.0, None])
+def test_what_is_said_of_batches_is_said_of_one_query(finished: float | None) -> None:
+    quick = ApplicationMeasures(
+        batch_seconds=finished, trigger_seconds=3.0, running_seconds=1.0, tasks_done=7, tasks_left=1,
+        late_batches=1,
+    )  # fmt: skip
+    rare = ApplicationMeasures(
+        batch_seconds=finished and 30.0, trigger_seconds=60.0, running_seconds=25.0, tasks_done=5,
+        tasks_left=95, late_batches=0,
+    )  # fmt: skip
+    two = Topology("d", (Operator("quick"), Operator("rare")), ())
+    result = together(two, {"quick": "quick", "rare": "rare"}, {"quick": quick, "rare": rare})
+    leading = quick if finished else rare
+    for name in ("batch_seconds", "trigger_seconds", "running_seconds", "tasks_done", "late_batches"):
+        assert getattr(result, name) == getattr(leading, name), name
+
+
 @pytest.mark.parametrize("idle", [True, False])
 def test_a_rewrite_of_state_counts_as_a_batch_that_nobody_misses(idle: bool) -> None:
     last = replace(batch(5, 0, 40, run="first"), idle=idle)
