@@ -271,6 +271,18 @@ def test_a_stateful_stage_says_what_its_partitions_took_apart_from_its_rows() ->
     assert result["in"].partition_seconds is result["in"].state_seconds is None
 
 
+def test_state_that_foreach_batch_uses_twice_costs_both_times() -> None:
+    planned = (QueryStage("in"), QueryStage("work", stateful=True))
+    states = [{"allUpdatesTimeMs": 200}]
+    first = [stage(0, 1, [], place=0, places=2), stage(0, 2, [1], place=1, places=2)]
+    again = [stage(0, 3, [], place=0, places=2), stage(0, 4, [3], place=1, places=2)]
+    [read_twice], _ = read(Ledger(60.0, "in"), [*first, *again, progress(0, 1, 4, stateOperators=states)])
+    work = with_partition_costs(read_twice, planned).stages[1]
+    assert work.busy_seconds == pytest.approx(1.0)  # in both runs its two tasks held their slots for 0.25 s
+    assert work.state_seconds == pytest.approx(0.8)
+    assert len(work.each) == 2
+
+
 def test_what_rows_took_is_read_per_stateful_operator_from_below() -> None:
     above_first = [{"allUpdatesTimeMs": 300, "commitTimeMs": 80}, {"allUpdatesTimeMs": 100}]
     [both], _ = read(Ledger(60.0), [stage(0, 1, []), progress(0, 1, 4, stateOperators=above_first)])
