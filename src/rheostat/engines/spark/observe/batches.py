@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from textwrap import shorten
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from rheostat.model.documents import storable
 from rheostat.model.observation import Event
 
 MOST_ARRIVALS = 1000
+MOST_LETTERS = 200  # of the reason why a query ended
 MOST_WORK = 10.0  # of the time that its tasks had; a stage that claims more counted wrongly
 
 
@@ -389,5 +391,5 @@ def _words(event: spark.Reported) -> tuple[str, str]:
         case spark.QueryStarted():
             return event.event, f"query {event.name} started, run {event.run}".replace("  ", " ")
         case spark.QueryEnded():
-            reason = " ".join(event.reason.split()).partition(" SQLSTATE")[0][:200]
+            reason = shorten(event.reason.partition(" SQLSTATE")[0], MOST_LETTERS, placeholder=" ...")
             return event.event, f"query ended: {reason}" if reason else "query ended"
