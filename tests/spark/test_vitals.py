@@ -42,6 +42,12 @@ def looked(folder: Path) -> Vitals:
     return executor_vitals.read(f"0 {told}")["0"]
 
 
+def test_the_time_in_which_classes_were_loaded_is_known(tmp_path: Path) -> None:
+    told = looked(tmp_path)
+    assert told.load_seconds is not None
+    assert 0.05 < told.load_seconds < 60.0
+
+
 def test_memory_that_python_workers_share_counts_once(tmp_path: Path) -> None:
     told = looked(tmp_path)
     assert told.memory_bytes is not None

@@ -7,7 +7,9 @@ from rheostat.model.decision import Cause
 from rheostat.model.observation import ApplicationMeasures, NodeMeasures, Observation
 
 OVERLOADED = 0.9  # of a node's CPU or memory, as P0 has it
-COMPILING = 0.3  # chosen: a JVM whose compilers take a larger share of its CPU is still cold
+COLD = (
+    0.3  # chosen: a JVM that spends a larger share of its CPU on compiling and loading classes is still cold
+)
 LASTING = 2  # late batches in a row that no cold JVM explains
 
 
@@ -70,8 +72,8 @@ def _overdue(application: ApplicationMeasures) -> bool:
 
 
 def _is_cold(nodes: Iterable[NodeMeasures]) -> bool:
-    """Whether any node's JVM still compiles: a stage waits for its slowest node."""
-    return any(node.compiling is not None and node.compiling > COMPILING for node in nodes)
+    """Whether any node's JVM still compiles or loads classes: a stage waits for its slowest node."""
+    return any((node.compiling or 0.0) + (node.loading or 0.0) > COLD for node in nodes)
 
 
 def _full_cpu(nodes: tuple[NodeMeasures, ...]) -> tuple[Cause, ...]:
