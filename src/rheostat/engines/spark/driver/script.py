@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from threading import RLock, Thread
+from traceback import walk_tb
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -69,6 +70,16 @@ class Script:
             query for query in self._update() if any(stage.operator == operator for stage in query.stages())
         )
         return next((query.checkpoint for query in found), None)
+
+    def check_log(self, error: Exception) -> None:
+        """Raise an error that names a broken log, if that is why a query died: Spark names no file.
+
+        A query that dies as it starts was never seen; but the error came from waiting for it.
+        """
+        for frame, _ in walk_tb(error.__traceback__):
+            waiting = frame.f_locals.get("self")
+            if isinstance(waiting, StreamingQuery):
+                ScriptQuery(waiting, "").check_log(self._session.spark)
 
     def set_parallelism(self, targets: Mapping[str, int]) -> None:
         """Change the script's own shuffles from the next batch on."""
