@@ -101,8 +101,8 @@ def test_memory_above_the_limit_on_any_node_is_overload_whatever_its_cpu(what: s
 @pytest.mark.parametrize("what", ["memory", "heap"])
 def test_one_late_batch_is_no_overload_where_only_memory_is_full(what: str) -> None:
     a_little = late(1, batch_seconds=3.14)
-    assert seen(a_little, node(cpu=0.3, **{what: 0.95})) is None
-    assert seen(a_little, node(cpu=0.97, **{what: 0.95})) is not None
+    assert seen(a_little, node("n1", 0.3, **{what: 0.95})) is None
+    assert seen(a_little, node("n1", 0.97, **{what: 0.95})) is not None
 
 
 def test_full_memory_asks_for_one_node_at_a_time() -> None:
