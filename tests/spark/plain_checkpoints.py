@@ -49,6 +49,12 @@ def partitions(checkpoint: Path, batch: int) -> int | None:
     return None if count is None else int(count)
 
 
+def is_being_rewritten(checkpoint: Path, count: int) -> bool:
+    """Whether Spark writes the state into so many partitions, and has not committed that."""
+    batch = newest(checkpoint, "offsets")
+    return batch > newest(checkpoint, "commits") and partitions(checkpoint, batch) == count
+
+
 def facts(checkpoint: Path, batch: int) -> dict[str, Any]:
     """The second line of a batch's entry in the log of offsets."""
     lines = (checkpoint / "offsets" / str(batch)).read_text().splitlines()

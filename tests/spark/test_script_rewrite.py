@@ -11,7 +11,7 @@ from rheostat.model.decision import Status
 
 from . import plain_checkpoints
 from .controllers import controller, eventually
-from .plain_checkpoints import PARTITIONS, RATE, newest, partitions
+from .plain_checkpoints import PARTITIONS, RATE, is_being_rewritten, newest, partitions
 from .support import check_totals
 
 OPTIONS = "--nodes 1:1 --rescale auto"  # two slots: two partitions are enough
@@ -48,13 +48,7 @@ def test_too_many_partitions_are_rewritten_also_after_the_driver_was_killed_in_t
     checkpoint = folder / "checkpoint"
     with controller(tmp_path, "plain_state", str(folder), str(RATE), options=OPTIONS) as run:
         run.start()
-
-        def begun_only() -> bool:
-            """Whether Spark writes into other partitions, and has not committed that."""
-            batch = newest(checkpoint, "offsets")
-            return batch > newest(checkpoint, "commits") and partitions(checkpoint, batch) == 2
-
-        eventually(begun_only, "a rewrite", pause=0.01)
+        eventually(lambda: is_being_rewritten(checkpoint, 2), "a rewrite", pause=0.01)
         os.killpg(run.driver, signal.SIGKILL)
         run.wait_for_event("driver", "restarting")
         failed = run.wait_for_turn(lambda turn: turn.plan.rewrite, since=0)

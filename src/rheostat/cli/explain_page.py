@@ -17,6 +17,7 @@ from rheostat.cli.journals import (
     title,
     without_outcome,
 )
+from rheostat.cli.node_table import node_table
 from rheostat.control.turn import Decision, Turn
 from rheostat.journal.explanation import Effect, Explanation, explain
 from rheostat.journal.liveness import State
@@ -91,6 +92,9 @@ def _print_measures(decision: Decision, times: Times) -> None:
     if decision.evaluation.operators:
         console.out.print()
         prose.show(_operator_table(decision))
+    if window.nodes:
+        console.out.print()
+        prose.show(node_table(window.nodes, "  "))
 
 
 def _operator_table(decision: Decision) -> Table:

@@ -152,10 +152,12 @@ def describe_turn(turn: Turn) -> str:
     """Describe a decision in a few words: what changed, why, how it went."""
     plan, outcome = turn.plan, turn.outcome
     if outcome.status is Status.FAILED:
-        return f"FAILED: {outcome.reason}; wanted {plan.target.describe(plan.current)} because {plan.reason}"
+        return f"FAILED: {outcome.reason}; wanted {plan.describe()} because {plan.reason}"
     if outcome.status is Status.APPLIED:
         took = outcome.finished_at - outcome.started_at
-        return f"{outcome.configuration.describe(plan.current)} ({took:.1f} s) because {plan.reason}"
+        resized = outcome.configuration != plan.current
+        done = outcome.configuration.describe(plan.current) if resized else plan.describe()
+        return f"{done} ({took:.1f} s) because {plan.reason}"
     if plan.alert:
         return f"ALERT: {plan.alert}"
     return outcome.reason

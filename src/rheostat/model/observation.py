@@ -79,6 +79,7 @@ class NodeMeasures:
     gc: Measure = None  # the share of the window in which its executors collected garbage
     compiling: Measure = None  # CPU seconds of the JVMs' compilers / all CPU seconds of the window
     heap: Measure = None  # heap that is in use after a collection / its limit
+    loading: Measure = None  # seconds in which the JVMs loaded classes / all CPU seconds of the window
 
     @property
     def assigned(self) -> int:

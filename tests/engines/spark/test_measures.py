@@ -271,6 +271,18 @@ def test_a_stateful_stage_says_what_its_partitions_took_apart_from_its_rows() ->
     assert result["in"].partition_seconds is result["in"].state_seconds is None
 
 
+def test_state_that_foreach_batch_uses_twice_costs_both_times() -> None:
+    planned = (QueryStage("in"), QueryStage("work", stateful=True))
+    states = [{"allUpdatesTimeMs": 200}]
+    first = [stage(0, 1, [], place=0, places=2), stage(0, 2, [1], place=1, places=2)]
+    again = [stage(0, 3, [], place=0, places=2), stage(0, 4, [3], place=1, places=2)]
+    [read_twice], _ = read(Ledger(60.0, "in"), [*first, *again, progress(0, 1, 4, stateOperators=states)])
+    work = with_partition_costs(read_twice, planned).stages[1]
+    assert work.busy_seconds == pytest.approx(1.0)  # in both runs its two tasks held their slots for 0.25 s
+    assert work.state_seconds == pytest.approx(0.8)
+    assert len(work.each) == 2
+
+
 def test_what_rows_took_is_read_per_stateful_operator_from_below() -> None:
     above_first = [{"allUpdatesTimeMs": 300, "commitTimeMs": 80}, {"allUpdatesTimeMs": 100}]
     [both], _ = read(Ledger(60.0), [stage(0, 1, []), progress(0, 1, 4, stateOperators=above_first)])
@@ -325,6 +337,23 @@ def test_lags_add_up_along_the_worst_path_and_backlogs_over_all_queries() -> Non
     assert (dict(result.load), result.throughput) == ({"in": 10.0}, 9.0)
     begins = {**measured, "in": replace(measured["in"], lag_seconds=None)}
     assert together(diamond, {name: name for name in lags}, begins).lag_seconds is None
+
+
+@pytest.mark.parametrize("finished", [2.0, None])
+def test_what_is_said_of_batches_is_said_of_one_query(finished: float | None) -> None:
+    quick = ApplicationMeasures(
+        batch_seconds=finished, trigger_seconds=3.0, running_seconds=1.0, tasks_done=7, tasks_left=1,
+        late_batches=1,
+    )  # fmt: skip
+    rare = ApplicationMeasures(
+        batch_seconds=finished and 30.0, trigger_seconds=60.0, running_seconds=25.0, tasks_done=5,
+        tasks_left=95, late_batches=0,
+    )  # fmt: skip
+    two = Topology("d", (Operator("quick"), Operator("rare")), ())
+    result = together(two, {"quick": "quick", "rare": "rare"}, {"quick": quick, "rare": rare})
+    leading = quick if finished else rare
+    for name in ("batch_seconds", "trigger_seconds", "running_seconds", "tasks_done", "late_batches"):
+        assert getattr(result, name) == getattr(leading, name), name
 
 
 @pytest.mark.parametrize("idle", [True, False])

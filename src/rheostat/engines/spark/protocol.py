@@ -101,6 +101,7 @@ class Vitals(Message):
     heap: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None  # left by a collection / its limit
     cpu_seconds: Seconds | None = None
     compile_seconds: Seconds | None = None  # the part of cpu_seconds that the JVM's compilers took
+    load_seconds: Seconds | None = None  # in which the JVM loaded classes
     memory_bytes: Annotated[float, Field(ge=0, le=MOST_BYTES, allow_inf_nan=False)] | None = None
 
 

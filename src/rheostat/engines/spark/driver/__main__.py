@@ -12,6 +12,8 @@ from pathlib import Path
 from threading import Thread
 from types import FrameType
 
+from pyspark.errors import StreamingQueryException
+
 from rheostat.engines.spark.driver import runner as runner_module
 from rheostat.engines.spark.driver.error_text import plain
 from rheostat.engines.spark.driver.runner import Runner
@@ -96,6 +98,8 @@ def _run_script(spec: Spec, runner: Runner) -> None:
     except RheostatError:
         raise
     except Exception as error:
+        if isinstance(error, StreamingQueryException) and not runner.is_over():
+            runner.script.check_log(error)
         if runner.has_run():
             raise
         message = f"{type(error).__name__}: {plain(error)}"

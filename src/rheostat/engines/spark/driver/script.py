@@ -78,6 +78,14 @@ class Script:
         )
         return next((query.checkpoint for query in found), None)
 
+    def check_log(self, error: Exception) -> None:
+        """Raise an error that names a broken log, if that is why a query died: Spark names no file.
+
+        A query that dies as it starts was never seen; but the error came from waiting for it.
+        """
+        for query in queries_in(error):
+            ScriptQuery(query, "").check_log(self._session.spark)
+
     def set_parallelism(self, targets: Mapping[str, int]) -> None:
         """Change the script's own shuffles from the next batch on."""
         for query in self._update():

@@ -1,7 +1,6 @@
 """Measures an application by the windows of its queries: load, throughput, backlog, lag. Pure: no clock."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from rheostat.engines.spark.observe import arrivals
 from rheostat.engines.spark.observe.batch_window import BatchWindow
@@ -36,13 +35,17 @@ def application(
 def together(
     topology: Topology, query_of: Mapping[str, str], measured: Mapping[str, ApplicationMeasures]
 ) -> ApplicationMeasures:
-    """A graph of queries as one application: backlogs add up over all queries, lags along a path."""
+    """A graph of queries as one application: backlogs add up over all queries, lags along a path.
+
+    All that is said of batches is said of one query, which takes the largest part of its trigger: one query's
+    seconds mean nothing beside another's trigger. Overload is judged by each query for itself.
+    """
     if len(measured) == 1:
         return next(iter(measured.values()))
     all_measured = list(measured.values())
     names = dict.fromkeys(query_of[name] for name in topology.sources)
     sources = [measured[name] for name in names if name in measured]
-    slowest = max(all_measured, key=_share_of_trigger)
+    slowest = max(all_measured, key=_shares_of_trigger)
     unknown = not slowest.batch_seconds and any(query.batch_seconds is None for query in all_measured)
     return ApplicationMeasures(
         load={n: load for query in sources for n, load in query.load.items() if n in topology.sources},
@@ -57,27 +60,17 @@ def together(
         batch_parts=slowest.batch_parts,
         batches=sum(query.batches or 0 for query in all_measured),
         stale=any(query.stale for query in all_measured),
-        **_running(all_measured),
+        running_seconds=slowest.running_seconds,
+        tasks_done=slowest.tasks_done,
+        tasks_left=slowest.tasks_left,
+        late_batches=slowest.late_batches,
     )
 
 
-def _running(queries: Sequence[ApplicationMeasures]) -> dict[str, Any]:
-    """The batch that runs longest, measured by its trigger; the query that is late for longest."""
-    late = max((query.late_batches or 0 for query in queries), default=0)
-    running = [query for query in queries if query.running_seconds is not None]
-    if not running:
-        return {"late_batches": late}
-    longest = max(running, key=lambda query: (query.running_seconds or 0.0) / (query.trigger_seconds or 1.0))
-    return {
-        "late_batches": late,
-        "running_seconds": longest.running_seconds,
-        "tasks_done": longest.tasks_done,
-        "tasks_left": longest.tasks_left,
-    }
-
-
-def _share_of_trigger(query: ApplicationMeasures) -> float:
-    return (query.batch_seconds or 0.0) / (query.trigger_seconds or 1.0)
+def _shares_of_trigger(query: ApplicationMeasures) -> tuple[float, float]:
+    """What its finished batches take of the trigger, and the running one so far, where none has finished."""
+    trigger = query.trigger_seconds or 1.0
+    return (query.batch_seconds or 0.0) / trigger, (query.running_seconds or 0.0) / trigger
 
 
 def _total(values: Sequence[float | None]) -> float | None:

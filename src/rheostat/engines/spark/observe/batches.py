@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from textwrap import shorten
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from rheostat.model.documents import storable
 from rheostat.model.observation import Event
 
 MOST_ARRIVALS = 1000
+MOST_LETTERS = 200  # of the reason why a query ended
 MOST_WORK = 10.0  # of the time that its tasks had; a stage that claims more counted wrongly
 
 
@@ -44,13 +46,13 @@ class StageRun:
     place: int | None = None  # in the batch's plan; None: it is of another plan, or not known
     places: int | None = None  # the stages of that plan
     times: int = 1  # how often it ran
-
+    earlier_seconds: float = 0.0  # for which the tasks of its earlier runs held their slots
     state_seconds: float | None = None  # what its state partitions took of busy_seconds; None: unknown
 
     @property
     def held_seconds(self) -> float:
-        """For how long its tasks held their slots, from launch to end."""
-        return sum(task.held_seconds for task in self.each)
+        """For how long its tasks held their slots, from launch to end, in all its runs."""
+        return self.earlier_seconds + sum(task.held_seconds for task in self.each)
 
 
 NOTHING = StageRun(0, 0.0, 0.0, ())
@@ -342,7 +344,10 @@ def _chain(runs: Mapping[int, StageRun]) -> list[int]:
 
 
 def _plus(first: StageRun | None, second: StageRun) -> StageRun:
-    """A stage that ran again, as an executor was lost, cost both runs; its instances are the last run's."""
+    """A stage that ran again cost both runs; its instances are the last run's.
+
+    An executor was lost, or foreachBatch() uses the batch twice.
+    """
     if first is None:
         return second
     return StageRun(
@@ -353,6 +358,7 @@ def _plus(first: StageRun | None, second: StageRun) -> StageRun:
         second.parents,
         second.place,
         second.places,
+        earlier_seconds=first.held_seconds + second.earlier_seconds,
     )
 
 
@@ -385,5 +391,5 @@ def _words(event: spark.Reported) -> tuple[str, str]:
         case spark.QueryStarted():
             return event.event, f"query {event.name} started, run {event.run}".replace("  ", " ")
         case spark.QueryEnded():
-            reason = " ".join(event.reason.split()).partition(" SQLSTATE")[0][:200]
+            reason = shorten(event.reason.partition(" SQLSTATE")[0], MOST_LETTERS, placeholder=" ...")
             return event.event, f"query ended: {reason}" if reason else "query ended"

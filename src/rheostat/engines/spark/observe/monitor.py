@@ -107,10 +107,9 @@ class Monitor:
         if now - self._glanced >= GLANCE_SECONDS:
             self._glanced = now
             nodes = self._nodes(now, self._alarm_meter, self.nodes_of_executors())
-            self._overloaded = any(
-                overload(Observation(now, now, {}, nodes, query.at_work(now)))
-                for query in self.queries.values()
-            )
+            queries = {name: query.at_work(now) for name, query in self.queries.items()}
+            window = Observation(now, now, {}, nodes, ApplicationMeasures(), queries=queries)
+            self._overloaded = overload(window) is not None
         return self._overloaded
 
     def meter(self) -> Meter:
@@ -300,6 +299,7 @@ class Monitor:
                     gc=use.gc,
                     compiling=use.compiling,
                     heap=use.heap,
+                    loading=use.loading,
                     instances=None
                     if placed is None
                     else {operator: count for (host, operator), count in placed.items() if host == name},
