@@ -85,6 +85,7 @@ class Monitor:
                 self.queries[status.name].update(status)
         ended: list[Batch] = []
         for query in self.queries.values():
+            query.ledger.add_service_times(report.served)
             batches, events = query.ledger.read(report.events)
             for batch in batches:
                 query.add(batch, self.slots)
