@@ -54,6 +54,8 @@ def check_arrivals(observed: Observation) -> None:
     assert source.arrivals == pytest.approx([part] * ARRIVAL_PARTS, rel=0.4)  # a busy machine sends in gusts
     assert sum(source.arrivals) == pytest.approx(RATE * observed.seconds, rel=0.05)
     assert source.waiting is not None and source.waiting <= 2 * RATE
+    assert source.busy_seconds is not None
+    assert source.busy_seconds < 0.3 * source.parallelism * observed.seconds  # a reader that waits is idle
     assert source.received == pytest.approx(source.processed, abs=RATE)
     assert (observed.operators["parse"].arrivals, observed.operators["parse"].waiting) == ((), None)
 

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Generic, Literal, Protocol, TypeVar, get
 
 from pydantic import ConfigDict, Field
 
-from rheostat.engines.spark.events import MOST_BYTES, MOST_ID, MOST_TASKS, MOST_WORK, AnyEvent
+from rheostat.engines.spark.events import MOST_BYTES, MOST_ID, MOST_MS, MOST_TASKS, MOST_WORK, AnyEvent
 from rheostat.model.errors import RheostatError, UserError
 
 PROTOCOL_VERSION = 5
@@ -117,6 +117,15 @@ class Executor(Message):
     vitals: Vitals | None = None
 
 
+@dataclass(frozen=True)
+class ServiceTime(Message):
+    """For how long rows held a task of Real-Time Mode: it worked, or waited, but not for a core."""
+
+    stage: Annotated[int, Field(ge=0, le=MOST_ID)]
+    partition: Annotated[int, Field(ge=0, le=MOST_TASKS)]
+    seconds: Annotated[float, Field(ge=-MOST_MS, le=MOST_MS, allow_inf_nan=False)]  # sampled: may be below 0
+
+
 # -- answers ----------------------------------------------------------------------------------------------
 
 
@@ -149,6 +158,7 @@ class Report(Message):
     events: tuple[AnyEvent, ...]
     executors: tuple[Executor, ...]
     queries: tuple[QueryStatus, ...]
+    served: tuple[ServiceTime, ...] = ()
     kind: Literal["report"] = "report"
 
 

@@ -249,7 +249,7 @@ class Runner:
         for text in self.session.rehearsals():
             self.note("executor", text)
         notes, self._notes = self._notes, []
-        return Report((*events, *notes), self.session.executors(), queries)
+        return Report((*events, *notes), self.session.executors(), queries, self.session.served())
 
     def _describe_queries(self) -> tuple[QueryStatus, ...]:
         if self.app is not None:

@@ -10,9 +10,15 @@ from typing import Any, cast
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from rheostat.engines.spark.driver import executor_plugins, executor_vitals, janino, warm_executors
+from rheostat.engines.spark.driver import (
+    executor_plugins,
+    executor_vitals,
+    janino,
+    service_times,
+    warm_executors,
+)
 from rheostat.engines.spark.events import Event, parse_events
-from rheostat.engines.spark.protocol import Executor, RunningBatch
+from rheostat.engines.spark.protocol import Executor, RunningBatch, ServiceTime
 from rheostat.engines.spark.spec import Spec
 from rheostat.model.secrets import properties, write_private
 
@@ -22,10 +28,13 @@ class Session:
 
     def __init__(self, spec: Spec) -> None:
         settings = {"spark.app.name": spec.name, "spark.master": spec.master, **spec.spark_settings()}
-        settings |= executor_plugins.executor_settings(settings, print, spec.warms_up)
+        settings |= executor_plugins.executor_settings(
+            settings, print, spec.warms_up, spec.mode == "realtime"
+        )
         plugins = settings.get("spark.plugins", "").split(",")
         self._warms_up = warm_executors.PLUGIN in plugins
         self._tells = executor_vitals.PLUGIN in plugins
+        self._times = service_times.PLUGIN in plugins
         self.spark = _start_session(settings, Path(spec.socket).with_name("settings"))
         context: Any = self.spark.sparkContext
         context.setLogLevel("WARN")
@@ -98,6 +107,10 @@ class Session:
     def drain(self) -> tuple[Event, ...]:
         """All events that the tap recorded since the last call."""
         return parse_events(self._tap.drain())
+
+    def served(self) -> tuple[ServiceTime, ...]:
+        """For how long rows held the tasks that ended since the last call."""
+        return service_times.drain(self._jvm) if self._times else ()
 
     def running(self) -> dict[str, RunningBatch]:
         """The batches that run, by the id of their query."""

@@ -10,12 +10,13 @@ import numpy as np
 from rheostat.engines.spark import events as spark
 from rheostat.engines.spark.events import Progress, SourceProgress, StateProgress, moment
 from rheostat.engines.spark.observe import offsets
-from rheostat.engines.spark.protocol import Arrival
+from rheostat.engines.spark.protocol import Arrival, ServiceTime
 from rheostat.model.documents import storable
 from rheostat.model.observation import Event
 
 MOST_ARRIVALS = 1000
 MOST_LETTERS = 200  # of the reason why a query ended
+MOST_SERVICE_TIMES = 20_000  # of tasks whose batch has not ended
 MOST_WORK = 10.0  # of the time that its tasks had; a stage that claims more counted wrongly
 
 
@@ -47,6 +48,7 @@ class StageRun:
     places: int | None = None  # the stages of that plan
     times: int = 1  # how often it ran
     earlier_seconds: float = 0.0  # for which the tasks of its earlier runs held their slots
+    service_seconds: float | None = None  # for which rows held its tasks in Real-Time Mode; None: unknown
     state_seconds: float | None = None  # what its state partitions took of busy_seconds; None: unknown
 
     @property
@@ -55,7 +57,7 @@ class StageRun:
         return self.earlier_seconds + sum(task.held_seconds for task in self.each)
 
 
-NOTHING = StageRun(0, 0.0, 0.0, ())
+NOTHING = StageRun(0, 0.0, 0.0, (), service_seconds=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class Ledger:
     )  # (when, rows so far), if the source tells
     _done: float = 0.0
     _stages: dict[int, dict[int, StageRun]] = field(default_factory=dict)  # batch -> stage id -> run
+    _served: dict[tuple[int, int], float] = field(default_factory=dict)  # stage id, partition -> seconds
     _last: Batch | None = None
     _position: float | None = None  # where a reader of Kafka stood after it
     _doubt: str = ""  # what was absurd since then
@@ -120,6 +123,12 @@ class Ledger:
                     self._arrived.pop()  # two samples are enough for a silence, however long
                 self._arrived.append((at, rows))
         del self._arrived[:-MOST_ARRIVALS]
+
+    def add_service_times(self, times: Sequence[ServiceTime]) -> None:
+        """Take for how long rows held tasks, before the end of their batch is read."""
+        self._served |= {(time.stage, time.partition): time.seconds for time in times}
+        for old in list(self._served)[:-MOST_SERVICE_TIMES]:
+            del self._served[old]
 
     def moment(self, milliseconds: float) -> float:
         """A unix time in seconds since the run began."""
@@ -211,6 +220,7 @@ class Ledger:
         number, parts = progress.batch_id, progress.duration_ms
         idle = "addBatch" not in parts
         runs = {} if idle else self._stages.pop(number, {})
+        runs = {id: replace(run, service_seconds=self._service(id, run)) for id, run in runs.items()}
         for old in [batch for batch in self._stages if batch < number]:
             del self._stages[old]
         started = moment(progress.timestamp) - self.began_at
@@ -242,6 +252,13 @@ class Ledger:
             run=progress.run_id,
             update_seconds=_updates(progress.state_operators),
         )
+
+    def _service(self, stage: int, run: StageRun) -> float | None:
+        """For how long rows held a stage's tasks; None: that of a task is not known."""
+        known = [self._served.pop((stage, task.partition), None) for task in run.each]
+        if len(known) != run.tasks or None in known:
+            return None
+        return sum(seconds or 0.0 for seconds in known)
 
     @property
     def _latest(self) -> float:
@@ -359,7 +376,12 @@ def _plus(first: StageRun | None, second: StageRun) -> StageRun:
         second.place,
         second.places,
         earlier_seconds=first.held_seconds + second.earlier_seconds,
+        service_seconds=_sum(first.service_seconds, second.service_seconds),
     )
+
+
+def _sum(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else first + second
 
 
 def _state_bytes(state: StateProgress) -> int | None:

@@ -86,6 +86,7 @@ class Monitor:
                 self.queries[status.name].update(status)
         ended: list[Batch] = []
         for query in (followed | self.queries).values():  # one that has just ended may have had a last batch
+            query.ledger.add_service_times(report.served)
             batches, events = query.ledger.read(report.events)
             for batch in batches:
                 query.add(batch, self.slots)

@@ -57,8 +57,7 @@ def operators(
             cpu_seconds=0.0
             if window.quiet
             else _work(warm_runs, rows_in, rows_measured, lambda run: run.cpu_seconds),
-            # In Real-Time Mode a task runs as long as its batch: waiting and working look the same.
-            busy_seconds=None
+            busy_seconds=_served(warm_runs, rows_in, rows_measured)
             if window.realtime
             else _work(warm_runs, rows_in, rows_measured, lambda run: run.busy_seconds),
             partitions=partitions(runs[-1]) if runs else None,
@@ -173,6 +172,15 @@ def _work(
         return None
     work = sum(what(run) for batch in runs for run in batch)
     return work * (rows / measured) if rows and measured else work
+
+
+def _served(runs: list[list[StageRun]], rows: float | None, measured: float | None) -> float | None:
+    """For how long rows held the instances; a task's own CPU is exact, and at least that."""
+    if any(run.service_seconds is None for batch in runs for run in batch):
+        return None
+    used = _work(runs, rows, measured, lambda run: run.cpu_seconds)
+    served = _work(runs, rows, measured, lambda run: run.service_seconds or 0.0)
+    return None if used is None or served is None else max(used, served)
 
 
 def _state_seconds(runs: list[list[StageRun]], rows: float | None, measured: float | None) -> float | None:
