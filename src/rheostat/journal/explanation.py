@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
+from rheostat.analyze.leaves import LEAF_THROUGHPUT, leaf_throughput
 from rheostat.control.turn import Decision, Turn
 from rheostat.journal.liveness import Liveness, judge_liveness, pending_after
 from rheostat.journal.reader import JournalReader
 from rheostat.journal.rows import EFFECT_TURNS, PENDING, TurnSummary, summarise_pending
-from rheostat.model.decision import Outcome, Status
+from rheostat.model.decision import TRIED, Outcome, Status
 from rheostat.model.errors import UserError
 from rheostat.model.observation import Measure
 
@@ -21,6 +22,8 @@ EFFECTS = {
     "nodes": "nodes",
 }
 
+PREDICTED_TURNS = 60  # whose windows are compared with a prediction
+
 
 @dataclass(frozen=True, slots=True)
 class Effect:
@@ -32,6 +35,21 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
+class Prediction:
+    """A throughput that P4's compute model predicted, and the real one from then to the next change."""
+
+    expected: float  # rows/s that the leaves finish
+    measured: Measure  # None: no window shows it yet
+    windows: int
+    seconds: float
+
+    @property
+    def off(self) -> Measure:
+        """How far the real one is from the predicted one, as a share of the latter."""
+        return self.measured / self.expected - 1 if self.measured is not None and self.expected > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """One decision, from the measures behind it to its effect."""
 
@@ -40,6 +58,7 @@ class Explanation:
     summary: TurnSummary
     decision: Decision | None  # None: the journal kept its summary only
     following: tuple[TurnSummary, ...]  # the turns that show its effect, up to the next change
+    prediction: Prediction | None = None  # where it predicted the throughput of the leaves
 
     @property
     def outcome(self) -> Outcome | None:
@@ -80,7 +99,26 @@ def explain(journal: JournalReader, number: int | None, now: float) -> Explanati
         return Explanation(facts, liveness, summarise_pending(pending), pending, ())
     summary = _summary(journal, number or _latest_change(journal) or newest.number)
     following = _until_next_change(journal.following(summary.number, EFFECT_TURNS))
-    return Explanation(facts, liveness, summary, journal.turn(summary.number), following)
+    decision = journal.turn(summary.number)
+    predicted = _prediction(journal, decision) if decision else None
+    return Explanation(facts, liveness, summary, decision, following, predicted)
+
+
+def _prediction(journal: JournalReader, decision: Turn) -> Prediction | None:
+    """Compare a prediction with all windows up to the next change: the first few may still drain a queue."""
+    expected = decision.plan.expected.get(LEAF_THROUGHPUT)
+    if expected is None or decision.outcome.status != Status.APPLIED:
+        return None
+    windows = []
+    for number in range(decision.number + 1, decision.number + 1 + PREDICTED_TURNS):
+        turn = journal.turn(number)
+        if turn is None:
+            break
+        windows.append(turn.observation)
+        if turn.outcome.status in TRIED:
+            break
+    seconds = windows[-1].end - windows[0].start if windows else 0.0
+    return Prediction(expected, leaf_throughput(windows), len(windows), seconds)
 
 
 def _latest_change(journal: JournalReader) -> int | None:
