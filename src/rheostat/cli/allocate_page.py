@@ -38,7 +38,7 @@ def apply(folder: Path, run: MeasuredRun, units: int, answers: Answers, algorith
 
 def _print(topology: MeasuredTopology, units: int, answers: Answers, run: MeasuredRun | None) -> None:
     now = throughput(topology)
-    title = f"{topology.name}: {units} units; now {console.number(now, 'rows/s')}"
+    title = f"{topology.name}: {console.count(units, 'unit')}; now {console.number(now, 'rows/s')}"
     table = console.table(title, "algorithm", "units to add", "throughput", "gain", "proven within", text=2)
     both = False
     for name, answer in answers.items():
