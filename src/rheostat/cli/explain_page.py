@@ -195,7 +195,8 @@ def _print_effect(explanation: Explanation) -> None:
 
 def _prediction(prediction: Prediction) -> str:
     """Write a predicted throughput beside the real one."""
-    predicted = f"Predicted throughput of the leaves {console.number(prediction.expected, 'rows/s')}"
+    change = f"{console.number(prediction.before)} -> {console.number(prediction.expected, 'rows/s')}"
+    predicted = f"Predicted throughput of the leaves {change}"
     if prediction.off is None:
         return f"{predicted}; no window has shown the real one yet"
     windows = "window" if prediction.windows == 1 else f"{prediction.windows} windows"

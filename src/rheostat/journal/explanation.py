@@ -6,11 +6,12 @@ from typing import Any
 from rheostat.analyze.leaves import LEAF_THROUGHPUT, leaf_throughput
 from rheostat.control.turn import Decision, Turn
 from rheostat.journal.liveness import Liveness, judge_liveness, pending_after
+from rheostat.journal.measured import WINDOWS
 from rheostat.journal.reader import JournalReader
 from rheostat.journal.rows import EFFECT_TURNS, PENDING, TurnSummary, summarise_pending
 from rheostat.model.decision import TRIED, Outcome, Status
 from rheostat.model.errors import UserError
-from rheostat.model.observation import Measure
+from rheostat.model.observation import Measure, Observation
 
 # What policies promise, and the measure of a turn that shows it.
 EFFECTS = {
@@ -38,7 +39,8 @@ class Effect:
 class Prediction:
     """A throughput that P4's compute model predicted, and the real one from then to the next change."""
 
-    expected: float  # rows/s that the leaves finish
+    before: Measure  # rows/s that the leaves finished in the last windows before
+    expected: float
     measured: Measure  # None: no window shows it yet
     windows: int
     seconds: float
@@ -109,16 +111,21 @@ def _prediction(journal: JournalReader, decision: Turn) -> Prediction | None:
     expected = decision.plan.expected.get(LEAF_THROUGHPUT)
     if expected is None or decision.outcome.status != Status.APPLIED:
         return None
-    windows = []
-    for number in range(decision.number + 1, decision.number + 1 + PREDICTED_TURNS):
-        turn = journal.turn(number)
-        if turn is None:
-            break
+    number = decision.number
+    before = _windows(journal, range(max(1, number - WINDOWS), number))
+    after = _windows(journal, range(number + 1, number + 1 + PREDICTED_TURNS))
+    seconds = after[-1].end - after[0].start if after else 0.0
+    return Prediction(leaf_throughput(before), expected, leaf_throughput(after), len(after), seconds)
+
+
+def _windows(journal: JournalReader, numbers: range) -> list[Observation]:
+    """The windows of these turns, as far as they are kept, up to the next change."""
+    windows: list[Observation] = []
+    for turn in filter(None, map(journal.turn, numbers)):
         windows.append(turn.observation)
         if turn.outcome.status in TRIED:
             break
-    seconds = windows[-1].end - windows[0].start if windows else 0.0
-    return Prediction(expected, leaf_throughput(windows), len(windows), seconds)
+    return windows
 
 
 def _latest_change(journal: JournalReader) -> int | None:
