@@ -89,17 +89,18 @@ def test_rows_that_wait_before_a_query_wait_for_its_busiest_operator() -> None:
         "b": operator(0.5 * rows, 0.004, c=0.5 * rows),
         "c": operator(0.5 * rows, 0.002),
     }
-    a, b, c = built(replace(window(), operators=chain, queries={})).components
+    half = ApplicationMeasures(load={"a": LOAD}, throughput=0.5 * LOAD)
+    a, b, c = built(replace(window(), operators=chain, application=half, queries={})).components
     assert [a.max_rate, b.max_rate] == pytest.approx([100.0, 50.0])
     assert c.max_rate == pytest.approx(1000.0)  # by its own cost
 
 
 def test_windows_are_taken_together_and_each_operator_by_those_that_measured_it() -> None:
     gap = OperatorMeasures(1)  # a congested query ends a batch only now and then
-    late = operator(1800, 0.01, came=3600.0)  # of three windows
+    late = window(20.0, b=operator(1800, 0.01, came=3600.0))
     windows = (
         window(10.0, b=gap),
-        window(20.0, b=late),
+        replace(late, queries={**late.queries, "b": ApplicationMeasures(throughput=60.0)}),  # in 30 s
         window(30.0, b=gap, c=operator(800, 0.015, 2, 800.0)),
     )
     _, b, c = built(*windows).components

@@ -114,7 +114,7 @@ def test_the_answer_for_a_run_is_applied_and_its_effect_explained(
         assert call("allocate", "--units", "1", "--apply") == 0  # the newest run's journal
         shown = capsys.readouterr().out
         assert "combined, residual   split:1" in shown
-        assert "From the newest 3 windows (3m) of the run; a unit is an instance" in shown
+        assert "From the newest of 3 windows (3m) of the run; a unit is an instance" in shown
         assert "Applied: done." in shown
         assert "It is turn 4: `rheostat explain 4` compares its effect." in shown
         wait_for_turn(folder, 7)

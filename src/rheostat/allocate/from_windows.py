@@ -1,8 +1,8 @@
 """The measured topology of a running application, from the windows of its present configuration.
 
 P4 profiles components; here the windows' own measures say what P4 wants: the load, rows out per row in, the
-shares of the children, and capacities (§5.2.3). An operator's rows and CPU are summed over the windows in
-which it was measured, because a congested query may end a batch only every few windows.
+shares of the children, and capacities (§5.2.3). An operator's rows and CPU are summed over the newest windows
+in which it was measured, because a congested query in Real-Time Mode may end a batch once a minute only.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,11 +11,13 @@ from dataclasses import replace
 from rheostat.allocate.measured import Component, MeasuredTopology
 from rheostat.analyze.evaluation import Evaluation, evaluate
 from rheostat.analyze.execution import ExecutionModel
+from rheostat.analyze.leaves import processed_rate
 from rheostat.model.configuration import NodeKind
 from rheostat.model.errors import UserError
 from rheostat.model.observation import ApplicationMeasures, Observation, OperatorMeasures
 from rheostat.model.topology import Operator, Stream, Topology
 
+NEWEST = 6  # windows that are summed up; P4 assumes steady rates, and older ones may show other rates
 KEEPS_UP = 0.95  # of the rows that came; who processes less has a queue that grows, and shows its capacity
 WAIT = "wait for more windows and ask again"
 
@@ -37,7 +39,7 @@ def from_windows(
         raise UserError(
             f"the capacity of {_listed(idle)} is unknown, because no rows came: ask again while rows flow"
         )
-    emitted, capacity = _as_queues_show(topology, window, evaluation)
+    emitted, capacity = _as_queues_show(topology, windows, window, evaluation)
     return MeasuredTopology(
         name,
         tuple(
@@ -56,7 +58,10 @@ def from_windows(
 
 
 def together(windows: Sequence[Observation], parallelism: Mapping[str, int]) -> Observation:
-    """The windows as one: sums of rows and CPU per operator, the mean load of each source."""
+    """The windows as one: sums of rows and CPU per operator, the mean load of each source.
+
+    Each counts with the newest windows that have it.
+    """
     newest = windows[-1]
     counts = {name: parallelism.get(name, o.parallelism) for name, o in newest.operators.items()}
     operators = {
@@ -80,7 +85,7 @@ def _summed(measures: Sequence[OperatorMeasures], parallelism: int) -> OperatorM
         if window.processed is not None
         and window.cpu_seconds is not None
         and window.emitted.keys() == streams
-    ]
+    ][-NEWEST:]
     if not known:
         return replace(measures[-1], parallelism=parallelism)
     return replace(
@@ -109,7 +114,7 @@ def _topology(name: str, window: Observation) -> Topology:
 
 
 def _as_queues_show(
-    topology: Topology, window: Observation, evaluation: Evaluation
+    topology: Topology, windows: Sequence[Observation], window: Observation, evaluation: Evaluation
 ) -> tuple[dict[str, float], dict[str, float]]:
     """What each source emits, and every operator's capacity; a queue shows more than the CPU does.
 
@@ -126,7 +131,9 @@ def _as_queues_show(
             per_row = {o: judged[o].demand / judged[name].demand for o in _behind(topology, window, name)}
             if share < KEEPS_UP:
                 busiest = max(per_row, key=lambda other: judged[other].utilisation)
-                capacity[busiest] = min(capacity[busiest], arriving[name] * share * per_row[busiest])
+                rate = processed_rate(windows, name, NEWEST)
+                done = arriving[name] * share if rate is None else rate
+                capacity[busiest] = min(capacity[busiest], done * per_row[busiest])
             else:
                 shown = {other: arriving[name] * rows for other, rows in per_row.items()}
                 capacity |= {other: max(capacity[other], rate) for other, rate in shown.items()}
@@ -165,7 +172,7 @@ def _sum(values: Iterable[float | None]) -> float | None:
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
+    known = [value for value in values if value is not None][-NEWEST:]
     return sum(known) / len(known) if known else None
 
 

@@ -10,6 +10,7 @@ from rheostat.journal.measured import MeasuredRun
 from rheostat.run.control_messages import PlanAnswer
 from rheostat.run.hand_allocation import apply_allocation
 
+STEADY = 0.1  # by which the model's present throughput may differ from the measured one
 Answers = dict[str, Allocation]
 
 
@@ -66,13 +67,21 @@ def _cells(answer: Allocation) -> tuple[str, str, str, str]:
 
 
 def _print_measured(run: MeasuredRun) -> None:
-    windows = "the newest window" if run.windows == 1 else f"the newest {run.windows} windows"
+    windows = "the newest window" if run.windows == 1 else f"the newest of {run.windows} windows"
     prose.say(
         f"From {windows} ({duration(run.seconds)}) of the run; a unit is an instance, throughput is what the "
         f"leaves finish: measured {console.number(run.throughput, 'rows/s')}.",
         "",
         "",
     )
+    now = throughput(run.topology)
+    if run.throughput is not None and now > 0 and abs(run.throughput / now - 1) > STEADY:
+        prose.say(
+            f"The compute model says {console.number(now, 'rows/s')}, which is far from that: rates are not "
+            "steady yet, as while queues drain. Ask again later.",
+            "",
+            "",
+        )
 
 
 def _print_applied(algorithm: str, answer: PlanAnswer | None) -> None:

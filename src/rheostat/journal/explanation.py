@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from rheostat.allocate.from_windows import NEWEST
 from rheostat.analyze.leaves import LEAF_THROUGHPUT, leaf_throughput
 from rheostat.control.turn import Decision, Turn
 from rheostat.journal.liveness import Liveness, judge_liveness, pending_after
@@ -115,7 +116,7 @@ def _prediction(journal: JournalReader, decision: Turn) -> Prediction | None:
     before = _windows(journal, range(max(1, number - WINDOWS), number))
     after = _windows(journal, range(number + 1, number + 1 + PREDICTED_TURNS))
     seconds = after[-1].end - after[0].start if after else 0.0
-    return Prediction(leaf_throughput(before), expected, leaf_throughput(after), len(after), seconds)
+    return Prediction(leaf_throughput(before, NEWEST), expected, leaf_throughput(after), len(after), seconds)
 
 
 def _windows(journal: JournalReader, numbers: range) -> list[Observation]:

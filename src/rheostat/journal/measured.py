@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rheostat.allocate.from_windows import WAIT, from_windows
+from rheostat.allocate.from_windows import NEWEST, WAIT, from_windows
 from rheostat.allocate.measured import MeasuredTopology
 from rheostat.analyze.execution import ExecutionModel, Pipelined, Storm
 from rheostat.analyze.leaves import leaf_throughput
@@ -12,7 +12,7 @@ from rheostat.journal.reader import JournalReader
 from rheostat.model.errors import UserError
 from rheostat.model.observation import Measure
 
-WINDOWS = 6  # the newest ones; P4 assumes steady rates, and older windows may show another load
+WINDOWS = 30  # that are looked at; of these, each operator counts with the newest that measured it
 STAGED = ("microbatch", "staged")
 MODELS: Mapping[str, ExecutionModel] = {"storm": Storm()}  # all others are pipelined
 
@@ -23,7 +23,7 @@ class MeasuredRun:
 
     topology: MeasuredTopology
     parallelism: Mapping[str, int]
-    windows: int
+    windows: int  # of the present configuration
     seconds: float  # from the first window's start to the last one's end
     throughput: Measure  # of the leaves, in rows/s
 
@@ -49,7 +49,7 @@ def read_measured(journal: JournalReader) -> MeasuredRun:
     except UserError as error:
         raise UserError(f"{journal.path}: {error}") from None
     seconds = windows[-1].end - windows[0].start
-    return MeasuredRun(topology, running, len(windows), seconds, leaf_throughput(windows))
+    return MeasuredRun(topology, running, len(windows), seconds, leaf_throughput(windows, NEWEST))
 
 
 def _of_present_configuration(journal: JournalReader) -> list[Turn]:
