@@ -113,16 +113,26 @@ def _prediction(journal: JournalReader, decision: Turn) -> Prediction | None:
     if expected is None or decision.outcome.status != Status.APPLIED:
         return None
     number = decision.number
-    before = _windows(journal, range(max(1, number - WINDOWS), number))
-    after = _windows(journal, range(number + 1, number + 1 + PREDICTED_TURNS))
+    before = _since_the_last_change(journal, number)
+    after = _up_to_the_next_change(journal, number)
     seconds = after[-1].end - after[0].start if after else 0.0
     return Prediction(leaf_throughput(before, NEWEST), expected, leaf_throughput(after), len(after), seconds)
 
 
-def _windows(journal: JournalReader, numbers: range) -> list[Observation]:
-    """The windows of these turns, as far as they are kept, up to the next change."""
+def _since_the_last_change(journal: JournalReader, number: int) -> list[Observation]:
+    """The windows up to a turn, its own included, that ran in its configuration, as far as they are kept."""
     windows: list[Observation] = []
-    for turn in filter(None, map(journal.turn, numbers)):
+    for turn in filter(None, map(journal.turn, range(number, max(0, number - WINDOWS), -1))):
+        if windows and turn.outcome.status in TRIED:
+            break
+        windows.insert(0, turn.observation)
+    return windows
+
+
+def _up_to_the_next_change(journal: JournalReader, number: int) -> list[Observation]:
+    """The windows after a turn, as far as they are kept."""
+    windows: list[Observation] = []
+    for turn in filter(None, map(journal.turn, range(number + 1, number + 1 + PREDICTED_TURNS))):
         windows.append(turn.observation)
         if turn.outcome.status in TRIED:
             break
