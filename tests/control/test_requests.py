@@ -36,7 +36,7 @@ def test_a_request_ends_the_wait_and_is_applied_and_recorded_like_any_decision()
     ticket = loop.requests.put(wanted(split=2))
     turn = next(loop.run(until=200.0))
     assert turn.plan.decided_at < 2.0
-    assert (turn.plan.asked_by, turn.plan.reason) == ("ann@desk", "more of it")
+    assert (turn.plan.asked_by, turn.plan.reason) == ("ann@desk", "ann@desk asked by hand: more of it")
     assert turn.plan.causes == (Cause("instances asked for", "split", 2.0, ">", 1.0),)
     assert turn.plan.causes[0].holds()
     assert turn.plan.expected == {"lag (s)": 1.0}

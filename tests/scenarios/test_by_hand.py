@@ -60,7 +60,7 @@ def test_a_plan_by_hand_gets_the_nodes_that_it_needs(mode: str, tmp_path: Path) 
     assert told.decision is not None and told.decision.plan.asked_by == "ann@desk"
     with Journal.read(tmp_path / "journal.sqlite") as journal:
         kept = journal.turn(answer.number or 0)
-    assert kept is not None and (kept.plan.asked_by, kept.plan.reason) == ("ann@desk", "a test")
+    assert kept is not None and kept.plan.reason == "ann@desk asked by hand: a test"
 
 
 def test_a_plan_beyond_the_bounds_is_cut_or_refused_and_says_why(tmp_path: Path) -> None:

@@ -9,8 +9,11 @@ import pytest
 
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
+from rheostat.run.control_messages import CONTROL
+from rheostat.services import kafka_broker
 from rheostat.services.local_cluster import LocalCluster
-from tests.cli.commands import refused
+from rheostat.trials.feed import feeding
+from tests.cli.commands import process, refused
 
 from .controllers import Controller, controller, eventually
 from .support import application, check_totals, newest_batch, observe_batches, plan, wait_for_plans
@@ -72,6 +75,42 @@ def test_a_driver_on_a_cluster_outlives_its_controller_and_the_next_one_takes_it
 
 def _commits(run: Controller) -> int:
     return max(int(f.name) for f in (run.folder / "checkpoint" / "commits").iterdir() if f.name.isdigit())
+
+
+# -- a plan by hand -----------------------------------------------------------------------------------------
+
+
+def test_an_allocation_is_applied_to_the_running_application_and_its_effect_explained(
+    foreign: LocalCluster, broker: kafka_broker.Broker, tmp_path: Path
+) -> None:
+    kafka_broker.create_topic(broker.servers, "by-hand", 1)
+    options = f"--master {foreign.url} --nodes 1:2 --mode realtime --kafka {broker.servers}"
+    with feeding(broker.servers, "constant:rate=400:duration=1h", seed=0, partitions=1) as sent:
+        chain = (broker.servers, sent.topic, "by-hand", "200000")
+        with controller(tmp_path, "kafka_chain", *chain, options=options) as run:
+            run.start().wait_for_turns(1)
+            sent.begin()
+            check_an_allocation_is_applied(run)
+
+
+def check_an_allocation_is_applied(run: Controller) -> None:
+    """A row of `work` takes 4 ms of 2.5 that there are: one instance cannot keep up."""
+    by = process(f"rheostat allocate --journal {run.folder} --units 1", run.place)
+    assert by.returncode == 2, by  # nothing flows yet
+
+    def applied() -> str:
+        """The first windows may lack measures."""
+        answer = process(f"rheostat allocate --journal {run.folder} --units 1 --apply", run.place)
+        return answer.stdout if answer.returncode == 0 else ""
+
+    assert "Applied: work 1 -> 2" in run.wait_for(applied, "an allocation")
+    turn = run.wait_for_turn(lambda turn: turn.plan.asked_by, 1)
+    assert turn.outcome.configuration.parallelism == {"in": 1, "parse": 1, "work": 2}
+    run.wait_for_turn(lambda turn: turn.observation.operators["work"].parallelism == 2, turn.number + 1)
+    explained = process(f"rheostat explain {turn.number} --journal {run.folder}", run.place).stdout
+    assert "Predicted throughput of the leaves" in explained
+    assert run.end(signal.SIGTERM) == 143
+    assert not (run.folder / CONTROL).exists()
 
 
 # -- scripts of all kinds -----------------------------------------------------------------------------------

@@ -113,8 +113,7 @@ def _operator_table(decision: Decision) -> Table:
 
 def _print_reason(plan: Plan) -> None:
     prose.heading("Why")
-    said = f"{plan.asked_by} asked by hand" if plan.asked_by else "The policy said"
-    prose.say(f"{said}: {plan.reason}.")
+    prose.say(f"{plan.reason}." if plan.asked_by else f"The policy said: {plan.reason}.")
     prose.items(f"{_cause(cause)}." for cause in plan.causes)
     if plan.alert:
         prose.say(f"It raised an alert: {plan.alert}.")

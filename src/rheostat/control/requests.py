@@ -44,7 +44,8 @@ class Request:
             for name, count in self.parallelism.items()
             if count != (had := now.parallelism.get(name, 0))
         )
-        return Proposal(target, self.reason, causes, expected=self.expected, asked_by=self.by)
+        reason = f"{self.by} asked by hand: {self.reason}"
+        return Proposal(target, reason, causes, expected=self.expected, asked_by=self.by)
 
 
 @dataclass(frozen=True, slots=True)
