@@ -3,6 +3,8 @@
 Our corrections to the printed Algorithms 4 and 5 are listed in docs/policies/allocators.md.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from rheostat.allocate.allocation import Allocation, check_units, settle_both
@@ -10,6 +12,7 @@ from rheostat.allocate.compute_model import TOLERANCE, Bools, ComputeModel, Floa
 from rheostat.allocate.measured import MeasuredTopology
 from rheostat.allocate.unit_batches import Batches, first_batches, larger_batches
 
+Check = Callable[[Ints], bool]
 TINY = 1e-6  # rows per second; less is a rounding error
 
 
@@ -43,14 +46,40 @@ def predictive_units(model: ComputeModel, units: int) -> Ints:
 def both_outputs(model: ComputeModel, units: int) -> tuple[Ints, Ints]:
     """P4's optimal and residual allocation as arrays (§5.2.6; Algorithm 4 without Stela's part).
 
-    The optimal one ends where no whole batch that raises throughput can be paid for: a unit beyond it
-    worsens congestion, or gains nothing.
+    The residual one spends what the optimal one leaves; or everything anew, without regard to congestion
+    where batches overlap, if that gives more.
     """
+    optimal = _whole_batches(model, units)
+    rest = _spend(model, optimal, units - int(optimal.sum()))
+    anew = _spend(model, model.nothing(), units)
+    outcomes = model.throughput(np.stack([rest, anew], axis=1))
+    return optimal, anew if outcomes[1] > outcomes[0] * (1 + TOLERANCE) else rest
+
+
+def _whole_batches(model: ComputeModel, units: int) -> Ints:
+    """Take batches that raise throughput and worsen no congestion, as long as one can be paid for."""
+    reach = model.reach()
+    added = model.nothing()
+    while (remaining := units - int(added.sum())) > 0:
+        first = first_batches(model, reach, added, model.candidates(model.rates(added)))
+        affordable = first[first.cost <= remaining]
+        if not affordable.head.size:
+            break
+        batches = larger_batches(model, reach, added, affordable, remaining)
+        step = _merge(model, reach, added, batches, remaining, whole=True)
+        before, after = model.throughput(np.stack([added, added + step], axis=1))
+        if after <= before * (1 + TOLERANCE):
+            break
+        added += step
+    return added
+
+
+def _spend(model: ComputeModel, given: Ints, units: int) -> Ints:
+    """Spend all units on top of those that are given."""
     reach = model.reach()
     everywhere = np.ones(model.size, dtype=np.bool_)
     scope = everywhere  # the subtree in which residual units are being spent (§5.2.6)
-    added = model.nothing()
-    optimal: Ints | None = None
+    added = given.copy()
     remaining = units
     while remaining > 0:
         rates = model.rates(added)
@@ -63,44 +92,37 @@ def both_outputs(model: ComputeModel, units: int) -> tuple[Ints, Ints]:
         affordable = first[first.cost <= remaining]
         if affordable.head.size:
             batches = larger_batches(model, reach, added, affordable, remaining)
-            step = _merge(model, reach, added, batches, remaining)
+            step = _merge(model, reach, added, batches, remaining, whole=False)
         else:
             step = model.nothing()
             cheapest = int(np.lexsort((-first.gain, first.cost))[0])
             step[first.head[cheapest]] = 1
             scope = reach[first.head[cheapest]]
-        if optimal is None and not (affordable.head.size and _gains(model, added, step)):
-            optimal = added.copy()
         added += step
         remaining -= int(step.sum())
-    return added if optimal is None else optimal, added
+    return added
 
 
-def _gains(model: ComputeModel, added: Ints, step: Ints) -> bool:
-    before, after = model.throughput(np.stack([added, added + step], axis=1))
-    return bool(after > before * (1 + TOLERANCE))
-
-
-def _merge(model: ComputeModel, reach: Bools, added: Ints, batches: Batches, budget: int) -> Ints:
+def _merge(
+    model: ComputeModel, reach: Bools, added: Ints, batches: Batches, budget: int, *, whole: bool
+) -> Ints:
     """Combine batches by gain per unit, or starting from the one with the highest gain if that gives more.
 
     Greedy by density alone may let a small batch displace a far better large one (Table 6.6 with
     two units); starting with the best single batch is the usual remedy.
     """
-    by_density = _walk(model, batches, budget, reach, added, None)
-    by_gain = _walk(model, batches, budget, reach, added, int(np.argmax(batches.gain)))
+    overloads = _overload_check(model, added) if whole else None
+    by_density = _walk(batches, budget, reach, None, overloads)
+    by_gain = _walk(batches, budget, reach, int(np.argmax(batches.gain)), overloads)
     outcomes = model.throughput(np.stack([added + by_density, added + by_gain], axis=1))
     return by_gain if outcomes[1] > outcomes[0] * (1 + TOLERANCE) else by_density
 
 
-def _walk(
-    model: ComputeModel, batches: Batches, budget: int, reach: Bools, added: Ints, start: int | None
-) -> Ints:
+def _walk(batches: Batches, budget: int, reach: Bools, start: int | None, overloads: Check | None) -> Ints:
     """Take batches by additional gain per unit; one from upstream replaces those below it (lines 28-40).
 
-    Batches that together congest a component that they share are not taken together.
+    `overloads` refuses batches that together congest a component which they share.
     """
-    dropped = _dropped(model, added)
     chosen: list[int] = []
     paid_cost, paid_gain = np.zeros(batches.head.size), np.zeros(batches.head.size)
     alive = np.ones(batches.head.size, dtype=np.bool_)
@@ -120,7 +142,7 @@ def _walk(
         kept = [batch for batch in chosen if batch not in replaced] + [pick]
         # A superset replaces its subset, shared units count once.
         together = batches.plans[:, kept].max(axis=1)
-        if (_dropped(model, added + together) > dropped * (1 + TOLERANCE) + TINY).any():
+        if overloads and overloads(together):
             alive[pick], pick = False, None
             continue
         for batch, sign in [(pick, 1), *((old, -1) for old in replaced)]:
@@ -134,7 +156,12 @@ def _walk(
         pick = None
 
 
-def _dropped(model: ComputeModel, added: Ints) -> Floats:
-    """Rows per second that each component receives beyond its capacity."""
-    rates = model.rates(added)
-    return np.where(model.source, 0.0, np.maximum(0.0, rates.input - rates.capacity))
+def _overload_check(model: ComputeModel, added: Ints) -> Check:
+    """Whether a plan on top of `added` makes any component drop more rows."""
+
+    def dropped(plan: Ints) -> Floats:
+        rates = model.rates(plan)
+        return np.where(model.source, 0.0, np.maximum(0.0, rates.input - rates.capacity))
+
+    allowed = dropped(added) * (1 + TOLERANCE) + TINY
+    return lambda plan: bool((dropped(added + plan) > allowed).any())
