@@ -34,7 +34,7 @@ def from_windows(
     evaluation = evaluate(topology, window, model, NodeKind())
     if evaluation.missing:
         raise UserError(f"not measured: {_listed(evaluation.missing)}; {WAIT}")
-    idle = [o for o, judged in evaluation.operators.items() if judged.capacity is None]
+    idle = [o for o, judged in evaluation.operators.items() if not judged.demand or not judged.utilisation]
     if idle:
         raise UserError(
             f"the capacity of {_listed(idle)} is unknown, because no rows came: ask again while rows flow"
@@ -116,13 +116,15 @@ def _topology(name: str, window: Observation) -> Topology:
 def _as_queues_show(
     topology: Topology, windows: Sequence[Observation], window: Observation, evaluation: Evaluation
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """What each source emits, and every operator's capacity; a queue shows more than the CPU does.
+    """What each source emits, and what every operator's instances can process, whatever else the nodes run.
+
+    That follows from the cost of a row; but a queue shows more.
 
     Where it grows, what is processed is the capacity (P4, §5.2.3: droppedRate); where it does not, the
     capacity is at least what comes. Inside a query rows are held back: its queue is its busiest operator's.
     """
     judged = evaluation.operators
-    capacity = {name: operator.capacity or 0.0 for name, operator in judged.items()}
+    capacity = {name: operator.demand / operator.utilisation for name, operator in judged.items()}
     arriving = {name: judged[name].demand if name in topology.sources else 0.0 for name in topology.names}
     emitted = {}
     for name in topology.order:
