@@ -47,6 +47,7 @@ class Congested(FakeEngine):
                 received=o.received if name == "lines" else done * (o.received or 0),
                 emitted={below: done * rows for below, rows in o.emitted.items()},
                 cpu_seconds=done * (o.cpu_seconds or 0),
+                busy_seconds=done * (o.busy_seconds or 0),
                 waiting=None,
             )
             for name, o in window.operators.items()

@@ -124,7 +124,8 @@ def _as_queues_show(
     capacity is at least what comes. Inside a query rows are held back: its queue is its busiest operator's.
     """
     judged = evaluation.operators
-    capacity = {name: operator.demand / operator.utilisation for name, operator in judged.items()}
+    rates = {name: processed_rate(windows, name, NEWEST) for name in judged}
+    capacity = {name: max(o.demand / o.utilisation, rates[name] or 0.0) for name, o in judged.items()}
     arriving = {name: judged[name].demand if name in topology.sources else 0.0 for name in topology.names}
     emitted = {}
     for name in topology.order:
@@ -133,7 +134,7 @@ def _as_queues_show(
             per_row = {o: judged[o].demand / judged[name].demand for o in _behind(topology, window, name)}
             if share < KEEPS_UP:
                 busiest = max(per_row, key=lambda other: judged[other].utilisation)
-                rate = processed_rate(windows, name, NEWEST)
+                rate = rates[name]
                 done = arriving[name] * share if rate is None else rate
                 capacity[busiest] = min(capacity[busiest], done * per_row[busiest])
             else:
