@@ -12,7 +12,7 @@ from rheostat.journal.reader import JournalReader
 from rheostat.model.errors import UserError
 from rheostat.model.observation import Measure
 
-WINDOWS = 30  # that are looked at; of these, each operator counts with the newest that measured it
+WINDOWS, SECONDS = 300, 300.0  # that are looked at; each operator counts with the newest that measured it
 STAGED = ("microbatch", "staged")
 MODELS: Mapping[str, ExecutionModel] = {"storm": Storm()}  # all others are pipelined
 
@@ -58,7 +58,8 @@ def _of_present_configuration(journal: JournalReader) -> list[Turn]:
     present = newest[-1].outcome.configuration if newest else None
     turns: list[Turn] = []
     for turn in reversed(newest):
-        if turn.plan.current != present:
+        old = turns and turns[-1].observation.end - turn.observation.end > SECONDS
+        if old or turn.plan.current != present:
             break
         turns.insert(0, turn)
     return turns
