@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rheostat.apps.shipped import find_script
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
 from rheostat.run.control_messages import CONTROL
@@ -83,19 +84,18 @@ def _commits(run: Controller) -> int:
 def test_an_allocation_is_applied_to_the_running_application_and_its_effect_explained(
     foreign: LocalCluster, broker: kafka_broker.Broker, tmp_path: Path
 ) -> None:
-    kafka_broker.create_topic(broker.servers, "by-hand", 1)
     options = f"--master {foreign.url} --nodes 1:2 --mode realtime --kafka {broker.servers}"
     curve = "step:low=10:high=300:start=20s:end=1h:duration=1h"  # the first batches run in cold JVMs
     with feeding(broker.servers, curve, seed=0, partitions=1) as sent:
-        chain = (broker.servers, sent.topic, "by-hand", "200000")
-        with controller(tmp_path, "kafka_chain", *chain, options=options) as run:
+        made = controller(tmp_path, find_script("linear"), "--", "--topic", sent.topic, options=options)
+        with made as run:
             run.start().wait_for_turns(1)
             sent.begin()
             check_an_allocation_is_applied(run)
 
 
 def check_an_allocation_is_applied(run: Controller) -> None:
-    """A row of `work` takes at least 4 ms of CPU, of 3.3 that there are: one instance cannot keep up."""
+    """A row takes 5 ms of CPU in the sink, of 3.3 that there are: one instance cannot keep up."""
     by = process(f"rheostat allocate --journal {run.folder} --units 1", run.place)
     assert by.returncode == 2, by  # nothing flows yet
 
@@ -105,10 +105,10 @@ def check_an_allocation_is_applied(run: Controller) -> None:
         print(answer.stdout, answer.stderr)
         return answer.stdout if answer.returncode == 0 else ""
 
-    assert "Applied: work 1 -> 2" in run.wait_for(applied, "an allocation")
+    assert "Applied: sink 1 -> 2" in run.wait_for(applied, "an allocation")
     turn = run.wait_for_turn(lambda turn: turn.plan.asked_by, 1)
-    assert turn.outcome.configuration.parallelism == {"in": 1, "parse": 1, "work": 2}
-    run.wait_for_turn(lambda turn: turn.observation.operators["work"].parallelism == 2, turn.number + 1)
+    assert turn.outcome.configuration.parallelism == {"source": 1, "intermediate": 1, "sink": 2}
+    run.wait_for_turn(lambda turn: turn.observation.operators["sink"].parallelism == 2, turn.number + 1)
     explained = process(f"rheostat explain {turn.number} --journal {run.folder}", run.place).stdout
     assert "Predicted throughput of the leaves" in explained
     assert run.end(signal.SIGTERM) == 143
