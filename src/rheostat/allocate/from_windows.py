@@ -2,7 +2,7 @@
 
 P4 profiles components; here the windows' own measures say what P4 wants: the load, rows out per row in, the
 shares of the children, and capacities (§5.2.3). An operator's rows and CPU are sums of the last minute; or,
-as a congested query in Real-Time Mode may end a batch every few minutes only, they are its newest before that.
+as a congested query in Real-Time Mode may end a batch every few minutes only, its newest before that.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
