@@ -10,7 +10,6 @@ import pytest
 from rheostat.apps.shipped import find_script
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
-from rheostat.run.control_messages import CONTROL
 from rheostat.services import kafka_broker
 from rheostat.services.local_cluster import LocalCluster
 from rheostat.trials.feed import feeding
@@ -111,8 +110,6 @@ def check_an_allocation_is_applied(run: Controller) -> None:
     run.wait_for_turn(lambda turn: turn.observation.operators["sink"].parallelism == 2, turn.number + 1)
     explained = process(f"rheostat explain {turn.number} --journal {run.folder}", run.place).stdout
     assert "Predicted throughput of the leaves" in explained
-    assert run.end(signal.SIGTERM) == 143
-    assert not (run.folder / CONTROL).exists()
 
 
 # -- scripts of all kinds -----------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """The measured topology of a running application, from the windows of its present configuration.
 
 P4 profiles components; here the windows' own measures say what P4 wants: the load, rows out per row in, the
-shares of the children, and capacities (§5.2.3). An operator's rows and CPU are summed over the newest windows
-in which it was measured, because a congested query in Real-Time Mode may end a batch once a minute only.
+shares of the children, and capacities (§5.2.3). An operator's rows and CPU are sums of the last minute; or,
+as a congested query in Real-Time Mode may end a batch every few minutes only, its newest before that.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,13 +11,12 @@ from dataclasses import replace
 from rheostat.allocate.measured import Component, MeasuredTopology
 from rheostat.analyze.evaluation import Evaluation, evaluate
 from rheostat.analyze.execution import ExecutionModel
-from rheostat.analyze.leaves import processed_rate
+from rheostat.analyze.leaves import recent, recent_rate
 from rheostat.model.configuration import NodeKind
 from rheostat.model.errors import UserError
 from rheostat.model.observation import ApplicationMeasures, Observation, OperatorMeasures
 from rheostat.model.topology import Operator, Stream, Topology
 
-NEWEST = 6  # windows that are summed up; P4 assumes steady rates, and older ones may show other rates
 KEEPS_UP = 0.95  # of the rows that came; who processes less has a queue that grows, and shows its capacity
 WAIT = "wait for more windows and ask again"
 
@@ -58,36 +57,27 @@ def from_windows(
 
 
 def together(windows: Sequence[Observation], parallelism: Mapping[str, int]) -> Observation:
-    """The windows as one: sums of rows and CPU per operator, the mean load of each source.
-
-    Each counts with the newest windows that have it.
-    """
+    """The windows as one: recent sums of rows and CPU per operator, the recent mean load of each source."""
     newest = windows[-1]
     counts = {name: parallelism.get(name, o.parallelism) for name, o in newest.operators.items()}
-    operators = {
-        name: _summed([window.operators[name] for window in windows if name in window.operators], count)
-        for name, count in counts.items()
-    }
-    load = {
-        source: _mean(window.application.load.get(source) for window in windows)
-        for source in newest.application.load
-    }
+    operators = {name: _summed(windows, name, count) for name, count in counts.items()}
+    load = {source: _mean_load(windows, source) for source in newest.application.load}
     measured = ApplicationMeasures(load=load, trigger_seconds=newest.application.trigger_seconds)
     return replace(newest, start=windows[0].start, operators=operators, application=measured)
 
 
-def _summed(measures: Sequence[OperatorMeasures], parallelism: int) -> OperatorMeasures:
-    """Sums over the windows that measured the operator with all its streams; the newest one, if none did."""
-    streams = {downstream for window in measures for downstream in window.emitted}
-    known = [
-        window
-        for window in measures
-        if window.processed is not None
-        and window.cpu_seconds is not None
-        and window.emitted.keys() == streams
-    ][-NEWEST:]
+def _summed(windows: Sequence[Observation], name: str, parallelism: int) -> OperatorMeasures:
+    """Sums over the recent windows that measured an operator with all its streams; as it is, if none did."""
+    streams = {stream for w in windows if name in w.operators for stream in w.operators[name].emitted}
+
+    def complete(window: Observation) -> bool:
+        own = window.operators.get(name)
+        known = own is not None and own.processed is not None and own.cpu_seconds is not None
+        return known and own is not None and own.emitted.keys() == streams
+
+    known = [window.operators[name] for window in recent(windows, complete)]
     if not known:
-        return replace(measures[-1], parallelism=parallelism)
+        return replace(windows[-1].operators[name], parallelism=parallelism)
     return replace(
         known[-1],
         parallelism=parallelism,
@@ -124,7 +114,7 @@ def _as_queues_show(
     capacity is at least what comes. Inside a query rows are held back: its queue is its busiest operator's.
     """
     judged = evaluation.operators
-    rates = {name: processed_rate(windows, name, NEWEST) for name in judged}
+    rates = {name: recent_rate(windows, name) for name in judged}
     capacity = {name: max(o.demand / o.utilisation, rates[name] or 0.0) for name, o in judged.items()}
     arriving = {name: judged[name].demand if name in topology.sources else 0.0 for name in topology.names}
     emitted = {}
@@ -174,9 +164,9 @@ def _sum(values: Iterable[float | None]) -> float | None:
     return sum(known) if known else None
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None][-NEWEST:]
-    return sum(known) / len(known) if known else None
+def _mean_load(windows: Sequence[Observation], source: str) -> float | None:
+    known = recent(windows, lambda window: window.application.load.get(source) is not None)
+    return sum(window.application.load[source] or 0.0 for window in known) / len(known) if known else None
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,28 +1,45 @@
 """The throughput that P4 means: what the last operators of a topology finish, in their own rows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rheostat.model.observation import Measure, Observation
 
 LEAF_THROUGHPUT = "throughput of the leaves (rows/s)"  # as a decision expects it, and `explain` compares it
+RECENT_SECONDS = 60.0
 
 
-def leaf_throughput(windows: Sequence[Observation], newest: int = 0) -> Measure:
-    """Rows/s that the operators without outputs finished in these windows; None if one was never measured.
+def recent(windows: Sequence[Observation], measured: Callable[[Observation], bool]) -> list[Observation]:
+    """The windows of the last minute that measured something; where none did, the newest that did."""
+    known = [window for window in windows if measured(window)]
+    return [window for window in known if window.end > windows[-1].end - RECENT_SECONDS] or known[-1:]
 
-    `newest`: by how many windows in which a leaf was measured; 0: by all of them.
+
+def leaf_throughput(windows: Sequence[Observation], *, lately: bool = False) -> Measure:
+    """Rows/s that the operators without outputs finished; None if one was never measured.
+
+    By all of these windows, or `lately`: each operator by its own recent ones.
     """
     names = windows[-1].operators if windows else {}
     inner = {name for window in windows for name, measures in window.operators.items() if measures.emitted}
-    rates = [processed_rate(windows, name, newest) for name in names if name not in inner]
+    rate_of = recent_rate if lately else processed_rate
+    rates = [rate_of(windows, name) for name in names if name not in inner]
     known = [rate for rate in rates if rate is not None]
     return sum(known) if known and len(known) == len(rates) else None
 
 
-def processed_rate(windows: Sequence[Observation], operator: str, newest: int = 0) -> Measure:
-    """Rows/s that an operator processed, by the newest windows in which batches with its rows ended."""
+def recent_rate(windows: Sequence[Observation], operator: str) -> Measure:
+    """Rows/s that an operator processed lately."""
+
+    def measured(window: Observation) -> bool:
+        return operator in window.operators and _rows_and_seconds(window, operator) is not None
+
+    return processed_rate(recent(windows, measured), operator)
+
+
+def processed_rate(windows: Sequence[Observation], operator: str) -> Measure:
+    """Rows/s that an operator processed, by the windows in which batches with its rows ended."""
     pairs = [_rows_and_seconds(window, operator) for window in windows if operator in window.operators]
-    measured = list(filter(None, pairs))[-newest:]
+    measured = list(filter(None, pairs))
     seconds = sum(seconds for _, seconds in measured)
     return sum(rows for rows, _ in measured) / seconds if seconds > 0 else None
 

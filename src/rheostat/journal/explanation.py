@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from rheostat.allocate.from_windows import NEWEST
 from rheostat.analyze.leaves import LEAF_THROUGHPUT, leaf_throughput
 from rheostat.control.turn import Decision, Turn
 from rheostat.journal.liveness import Liveness, judge_liveness, pending_after
@@ -116,7 +115,9 @@ def _prediction(journal: JournalReader, decision: Turn) -> Prediction | None:
     before = _since_the_last_change(journal, number)
     after = _up_to_the_next_change(journal, number)
     seconds = after[-1].end - after[0].start if after else 0.0
-    return Prediction(leaf_throughput(before, NEWEST), expected, leaf_throughput(after), len(after), seconds)
+    return Prediction(
+        leaf_throughput(before, lately=True), expected, leaf_throughput(after), len(after), seconds
+    )
 
 
 def _since_the_last_change(journal: JournalReader, number: int) -> list[Observation]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rheostat.allocate.from_windows import NEWEST, WAIT, from_windows
+from rheostat.allocate.from_windows import WAIT, from_windows
 from rheostat.allocate.measured import MeasuredTopology
 from rheostat.analyze.execution import ExecutionModel, Pipelined, Storm
 from rheostat.analyze.leaves import leaf_throughput
@@ -12,7 +12,7 @@ from rheostat.journal.reader import JournalReader
 from rheostat.model.errors import UserError
 from rheostat.model.observation import Measure
 
-WINDOWS, SECONDS = 300, 300.0  # that are looked at; each operator counts with the newest that measured it
+WINDOWS, SECONDS = 300, 300.0  # that are looked at; each operator counts with its recent ones
 STAGED = ("microbatch", "staged")
 MODELS: Mapping[str, ExecutionModel] = {"storm": Storm()}  # all others are pipelined
 
@@ -49,7 +49,7 @@ def read_measured(journal: JournalReader) -> MeasuredRun:
     except UserError as error:
         raise UserError(f"{journal.path}: {error}") from None
     seconds = windows[-1].end - windows[0].start
-    return MeasuredRun(topology, running, len(windows), seconds, leaf_throughput(windows, NEWEST))
+    return MeasuredRun(topology, running, len(windows), seconds, leaf_throughput(windows, lately=True))
 
 
 def _of_present_configuration(journal: JournalReader) -> list[Turn]:
