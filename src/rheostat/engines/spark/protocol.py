@@ -87,6 +87,7 @@ class QueryStatus(Message):
     trigger_seconds: float | None = None  # between its batches; None: they follow each other without a pause
     running: RunningBatch | None = None
     checkpoint: str | None = None  # of a script's query that keeps state; None: there is none to keep
+    sink: str | None = None  # of a script's query, as Spark calls it
 
 
 Seconds = Annotated[float, Field(ge=0, le=MOST_WORK, allow_inf_nan=False)]

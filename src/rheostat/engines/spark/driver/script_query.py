@@ -12,6 +12,7 @@ from rheostat.engines.spark.driver.checkpoint import Checkpoint
 from rheostat.engines.spark.driver.query_topics import subscription
 from rheostat.engines.spark.driver.stages import Stage
 from rheostat.engines.spark.protocol import Arrival, QueryStatus, RunningBatch
+from rheostat.model.documents import storable
 from rheostat.model.errors import UserError
 
 _INTERVALS = {"ProcessingTimeTrigger": "intervalMs", "RealTimeTrigger": "batchDurationMs"}
@@ -55,6 +56,7 @@ class ScriptQuery:
             arrived=arrived,
             trigger_seconds=self.trigger_seconds,
             running=running,
+            sink=self.sink,
             checkpoint=self.checkpoint if any(stage.stateful for stage in self.stages()) else None,
         )
 
@@ -68,6 +70,13 @@ class ScriptQuery:
         temporary = kind.getDeclaredField("deleteCheckpointOnStop")  # private, and nothing else tells
         temporary.setAccessible(True)
         return None if temporary.getBoolean(execution) else str(execution.resolvedCheckpointRoot())
+
+    @property
+    def sink(self) -> str:
+        """Where its rows go, as Spark calls it; a sink without a text has a name."""
+        sink = self._execution().sink()
+        text = str(sink.toString())
+        return storable(str(sink.name()) if "@" in text and hasattr(sink, "name") else text)[:MOST_LETTERS]
 
     @property
     def trigger_seconds(self) -> float | None:

@@ -11,7 +11,9 @@ def explain_query(query: QueryStatus, spec: Spec) -> str:
         parts.append(
             "only nodes are scaled; with repartition(n) before costly columns their tasks would be, too"
         )
-    return f"{query.name}: {'; '.join(parts)}"
+    every = "without a pause" if query.trigger_seconds is None else f"every {query.trigger_seconds:g} s"
+    ends = every if query.sink is None else f"{every}, into {query.sink}"
+    return f"{query.name} ({ends}): {'; '.join(parts)}"
 
 
 def _stage(stage: QueryStage, spec: Spec) -> str:
