@@ -119,13 +119,6 @@ def test_the_first_late_batch_of_a_cold_jvm_is_not_overload_and_the_second_is() 
     assert seen(late(1), node(compiling=None)) is not None
 
 
-def test_a_jvm_that_loads_classes_is_cold_like_one_that_compiles() -> None:
-    assert seen(late(1), node(loading=0.4)) is None
-    assert seen(late(1), node(compiling=0.2, loading=0.2)) is None
-    assert seen(late(2), node(loading=0.4)) is not None
-    assert seen(late(1), node(compiling=0.1, loading=0.1)) is not None
-
-
 def test_one_cold_node_explains_one_late_batch_of_all() -> None:
     assert seen(late(1), node("n1", 0.97, compiling=0.02), node("n2", 0.97, compiling=0.6)) is None
 

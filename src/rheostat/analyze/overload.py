@@ -73,7 +73,7 @@ def _overdue(application: ApplicationMeasures) -> bool:
 
 def _is_cold(nodes: Iterable[NodeMeasures]) -> bool:
     """Whether any node's JVM still compiles or loads classes: a stage waits for its slowest node."""
-    return any((node.compiling or 0.0) + (node.loading or 0.0) > COLD for node in nodes)
+    return any((node.compiling or 0.0) > COLD for node in nodes)
 
 
 def _full_cpu(nodes: tuple[NodeMeasures, ...]) -> tuple[Cause, ...]:

@@ -9,7 +9,7 @@ from rheostat.model.observation import NodeMeasures
 
 SHOWN_NODES = 12
 # Shown where any node knows it; the words are short, so that a terminal of 80 columns has room for all.
-INSIDE = {"heap": "heap", "GC": "gc", "JIT": "compiling", "classes": "loading"}
+INSIDE = {"heap": "heap", "GC": "gc", "warm-up": "compiling"}
 
 
 def node_table(nodes: Sequence[NodeMeasures], indent: str = "") -> Table:

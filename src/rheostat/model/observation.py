@@ -77,9 +77,8 @@ class NodeMeasures:
     hidden: bool = False  # not offered for placement while it is being emptied
     price_per_hour: float = 0.0
     gc: Measure = None  # the share of the window in which its executors collected garbage
-    compiling: Measure = None  # CPU seconds of the JVMs' compilers / all CPU seconds of the window
+    compiling: Measure = None  # seconds of the JVMs' compilers and class loading / all CPU seconds
     heap: Measure = None  # heap that is in use after a collection / its limit
-    loading: Measure = None  # seconds in which the JVMs loaded classes / all CPU seconds of the window
 
     @property
     def assigned(self) -> int:

@@ -17,9 +17,8 @@ class NodeUse:
     cores: float | None = None
     memory_bytes: float | None = None
     gc: float | None = None  # the share of the time in which its busiest executor collected garbage
-    compiling: float | None = None  # the part of its executors' CPU that their compilers took
+    compiling: float | None = None  # the part of its executors' CPU that compilers and class loading took
     heap: float | None = None  # that the latest collection left in its fullest executor / the limit
-    loading: float | None = None  # the time in which its executors loaded classes / their CPU time
 
 
 class Meter:
@@ -65,15 +64,14 @@ def _by_executors(spans: Sequence[tuple[Vitals | None, Vitals | None]]) -> NodeU
     >>> before, after = Vitals(0, 0.0, 0.4, 1.0, 1.0, 0.5, 7e8), Vitals(2000, 0.5, 0.9, 3.0, 2.5, 1.0, 8e8)
     >>> spans = [(before, after)]
     >>> _by_executors(spans)
-    NodeUse(cores=1.0, memory_bytes=800000000.0, gc=0.25, compiling=0.75, heap=0.9, loading=0.25)
+    NodeUse(cores=1.0, memory_bytes=800000000.0, gc=0.25, compiling=1.0, heap=0.9)
     >>> _by_executors([*spans, (None, None)])
-    NodeUse(cores=None, memory_bytes=None, gc=0.25, compiling=0.75, heap=0.9, loading=0.25)
+    NodeUse(cores=None, memory_bytes=None, gc=0.25, compiling=1.0, heap=0.9)
     """
     now = [after for _, after in spans if after is not None]
     known = [(before, after) for before, after in spans if before and after and after.at > before.at]
     cpu = [_spent(before.cpu_seconds, after.cpu_seconds) for before, after in known]
-    compiled = [_spent(before.compile_seconds, after.compile_seconds) for before, after in known]
-    loaded = [_spent(before.load_seconds, after.load_seconds) for before, after in known]
+    compiled = [_prepared(before, after) for before, after in known]
     gc = [1000 * (_spent(b.gc_seconds, a.gc_seconds) or 0.0) / (a.at - b.at) for b, a in known]
     cores = [
         None if spent is None else 1000 * spent / (after.at - before.at)
@@ -85,8 +83,13 @@ def _by_executors(spans: Sequence[tuple[Vitals | None, Vitals | None]]) -> NodeU
         gc=max(gc, default=None),
         compiling=_part(_sum(compiled), _sum(cpu)),
         heap=max((each.heap for each in now if each.heap is not None), default=None),
-        loading=_part(_sum(loaded), _sum(cpu)),
     )
+
+
+def _prepared(before: Vitals, after: Vitals) -> float | None:
+    """For how long it compiled and loaded classes; a JVM may not tell the latter."""
+    compiled = _spent(before.compile_seconds, after.compile_seconds)
+    return None if compiled is None else compiled + (_spent(before.load_seconds, after.load_seconds) or 0.0)
 
 
 def _spent(before: float | None, after: float | None) -> float | None:

@@ -300,7 +300,6 @@ class Monitor:
                     gc=use.gc,
                     compiling=use.compiling,
                     heap=use.heap,
-                    loading=use.loading,
                     instances=None
                     if placed is None
                     else {operator: count for (host, operator), count in placed.items() if host == name},
