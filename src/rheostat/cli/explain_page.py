@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from rheostat.analyze.leaves import LEAF_THROUGHPUT
+from rheostat.analyze.leaves import LEAF_THROUGHPUT, RECENT_SECONDS
 from rheostat.cli import console, prose
 from rheostat.cli.journals import (
     Times,
@@ -200,13 +200,22 @@ def _prediction(prediction: Prediction) -> str:
     """Write a predicted throughput beside the real one."""
     change = f"{console.number(prediction.before)} -> {console.number(prediction.expected, 'rows/s')}"
     predicted = f"Predicted throughput of the leaves {change}"
-    if prediction.off is None:
+    if prediction.measured is None:
         return f"{predicted}; no window has shown the real one yet"
     windows = "window" if prediction.windows == 1 else f"{prediction.windows} windows"
-    return (
-        f"{predicted}; the next {windows} ({duration(prediction.seconds)}) showed "
-        f"{console.number(prediction.measured, 'rows/s')}, {prediction.off:+.1%}"
-    )
+    took = duration(prediction.seconds)
+    shown = f"{predicted}; the next {windows} ({took}) showed {_beside(prediction, prediction.measured)}"
+    if prediction.seconds <= 2 * RECENT_SECONDS:
+        return shown
+    return f"{shown}; the last minute of them {_beside(prediction, prediction.lately)}"
+
+
+def _beside(prediction: Prediction, measured: float | None) -> str:
+    """Write a real throughput, and how far it is from the predicted one."""
+    rate = console.number(measured, "rows/s")
+    if measured is None or prediction.expected <= 0:
+        return rate
+    return f"{rate} ({measured / prediction.expected - 1:+.1%})"
 
 
 def _actual(effect: Effect | None) -> str:

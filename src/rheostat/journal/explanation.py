@@ -42,13 +42,9 @@ class Prediction:
     before: Measure  # rows/s that the leaves finished in the last windows before
     expected: float
     measured: Measure  # None: no window shows it yet
+    lately: Measure  # in the last minute of them: queues that drained at first have less effect on it
     windows: int
     seconds: float
-
-    @property
-    def off(self) -> Measure:
-        """How far the real one is from the predicted one, as a share of the latter."""
-        return self.measured / self.expected - 1 if self.measured is not None and self.expected > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +112,12 @@ def _prediction(journal: JournalReader, decision: Turn) -> Prediction | None:
     after = _up_to_the_next_change(journal, number)
     seconds = after[-1].end - after[0].start if after else 0.0
     return Prediction(
-        leaf_throughput(before, lately=True), expected, leaf_throughput(after), len(after), seconds
+        leaf_throughput(before, lately=True),
+        expected,
+        leaf_throughput(after),
+        leaf_throughput(after, lately=True),
+        len(after),
+        seconds,
     )
 
 
