@@ -32,7 +32,7 @@ def judge(observation: Observation, model: ExecutionModel | None = None) -> Eval
     return evaluate(WORDS, observation, model or Pipelined(), KIND)
 
 
-def test_demand_cost_and_busy_slots_come_from_what_was_measured() -> None:
+def test_demand_cost_and_busy_instances_come_from_what_was_measured() -> None:
     judged = judge(seen()).operators
     assert {name: one.demand for name, one in judged.items()} == {"lines": 100, "split": 100, "count": 500}
     assert {name: one.cost_seconds for name, one in judged.items()} == {
@@ -40,36 +40,71 @@ def test_demand_cost_and_busy_slots_come_from_what_was_measured() -> None:
         "split": 0.004,
         "count": 0.001,
     }
-    # demand * cost / (half a core per slot)
-    assert judge(seen()).busy == pytest.approx({"lines": 0.2, "split": 0.8, "count": 1.0})
+    # demand * cost / (one core per instance)
+    assert judge(seen()).busy == pytest.approx({"lines": 0.1, "split": 0.4, "count": 0.5})
+    assert judge(seen(), Staged()).busy == pytest.approx({"lines": 0.2, "split": 0.8, "count": 1.0})
 
 
-def test_pipelined_capacity_is_instances_times_slot_over_cost() -> None:
-    judged = judge(seen()).operators
-    assert {n: one.capacity for n, one in judged.items()} == pytest.approx(
-        {"lines": 1 * 0.5 / 0.001, "split": 2 * 0.5 / 0.004, "count": 4 * 0.5 / 0.001}
+def test_an_operator_that_waits_holds_its_instance_and_takes_no_more_cpu() -> None:
+    waits = replace(MEASURED["split"], busy_seconds=10.0)  # 500 rows in 10 s, of which 2 on a core
+    judged = judge(seen(split=waits))
+    assert judged.busy["split"] == pytest.approx(2.0)
+    assert judged.operators["split"].utilisation == pytest.approx(1.0)
+    assert judged.operators["split"].cores == pytest.approx(0.4)
+    assert judged.cores_of({"lines": 0.1, "split": 4.0, "count": 0.5})["split"] == pytest.approx(0.8)
+
+
+def test_pipelined_capacity_is_limited_by_instances_and_by_nodes() -> None:
+    # One core of work for the nodes, whose cores are 3, then 30.
+    few, many = judge(seen()), judge(seen(nodes=30))
+    assert few.cpu == pytest.approx(1 / 3)
+    assert {n: one.capacity for n, one in few.operators.items()} == pytest.approx(
+        {"lines": 100 * 3, "split": 100 * 3, "count": 500 * 3}
     )
-    assert {n: one.utilisation for n, one in judged.items()} == pytest.approx(
-        {"lines": 0.2, "split": 0.4, "count": 0.25}
+    assert {n: one.capacity for n, one in many.operators.items()} == pytest.approx(
+        {"lines": 1 / 0.001, "split": 2 / 0.004, "count": 4 / 0.001}
     )
-    assert {one.health for one in judged.values()} == {1.0}
+    assert {n: one.utilisation for n, one in few.operators.items()} == pytest.approx(
+        {"lines": 0.1, "split": 0.2, "count": 0.125}
+    )
+    assert {one.health for one in few.operators.values()} == {1.0}
 
 
-def test_health_is_capacity_over_demand_where_the_source_is_held_back() -> None:
-    split = judge(seen(load=500.0)).operators["split"]
+def test_health_is_capacity_over_demand_inside_a_query() -> None:
+    split = judge(seen(load=1000.0, nodes=30)).operators["split"]
     assert split.utilisation == pytest.approx(2.0)
     assert split.health == pytest.approx(0.5)
-    assert split.capacity == pytest.approx(250.0)
+    assert split.capacity == pytest.approx(500.0)
+
+
+def test_full_nodes_make_every_operator_unwell_although_its_instances_are_idle() -> None:
+    judged = judge(seen(load=400.0, nodes=2)).operators  # four cores of work for two
+    assert {one.health for one in judged.values()} == {0.5}
+    assert judged["lines"].utilisation == pytest.approx(0.4)
 
 
 def test_health_is_processed_over_received_where_operators_have_queues() -> None:
-    judged = judge(seen(), Storm()).operators
+    lines, split, count = (replace(measures, waiting=0.0) for measures in MEASURED.values())
+    judged = judge(seen(lines=lines, split=split, count=count), Storm()).operators
     assert {name: one.health for name, one in judged.items()} == {"lines": 1.0, "split": 0.5, "count": 1.0}
 
 
-def test_a_queue_that_empties_is_healthy_and_not_more() -> None:
-    catching_up = replace(MEASURED["split"], received=400.0)
-    assert judge(seen(split=catching_up), Storm()).operators["split"].health == 1.0
+def test_a_queue_is_unwell_until_it_is_gone_and_then_healthy_and_not_more() -> None:
+    # In ten seconds 500 rows, of which those of the last two are still on their way.
+    emptying = replace(MEASURED["split"], received=400.0, waiting=580.0)
+    assert judge(seen(split=emptying), Storm()).operators["split"].health == pytest.approx(0.5)
+    emptied = replace(emptying, waiting=80.0)
+    assert judge(seen(split=emptied), Storm()).operators["split"].health == 1.0
+
+
+def test_the_queue_at_a_source_is_that_of_the_busiest_operator_behind_it() -> None:
+    behind = replace(MEASURED["lines"], waiting=1200.0)
+    judged = judge(seen(lines=behind)).operators
+    assert {name: one.health for name, one in judged.items()} == {"lines": 1.0, "split": 0.5, "count": 1.0}
+    # ... but not of one behind the next queue
+    linked = replace(MEASURED["split"], waiting=0.0, received=500.0)
+    judged = judge(seen(lines=behind, split=linked)).operators
+    assert {name: one.health for name, one in judged.items()} == {"lines": 0.5, "split": 1.0, "count": 1.0}
 
 
 def test_staged_operators_share_one_utilisation() -> None:

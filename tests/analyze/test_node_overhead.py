@@ -28,8 +28,8 @@ def window(
 
 def test_the_overhead_is_the_line_through_the_nodes_measured() -> None:
     profile = OverheadProfile()
-    for used in (0.2, 0.5, 0.8):  # of a slot of 2 cores; the node of 4 cores uses 0.4 + 1.5 times as much
-        profile.learn(window(1.0, 1.0, used, (0.4 + 1.5 * used * 2.0) / 4.0))
+    for used in (0.2, 0.5, 0.8):  # of a core; the node of 4 cores uses 0.4 + 1.5 times as much
+        profile.learn(window(1.0, 1.0, used, (0.4 + 1.5 * used) / 4.0))
     overhead = profile.overhead()
     assert (overhead.idle, overhead.slope) == pytest.approx((0.4, 1.5))
     assert overhead.node_cpu(2.0) == pytest.approx(3.4)

@@ -40,8 +40,8 @@ def test_a_batch_that_runs_over_its_trigger_on_a_full_node_is_overload() -> None
 def test_finished_batches_that_were_late_are_overload_too() -> None:
     one, two = seen(late(1)), seen(late(2))
     assert one is not None and two is not None
-    assert one.words == "nodes are above 0.9 CPU and the last batch took longer than the 3 s trigger"
-    assert two.words == ("nodes are above 0.9 CPU and 2 batches in a row took longer than the 3 s trigger")
+    assert one.words == "nodes are above 0.9 CPU and the last batch was late for a 3 s trigger"
+    assert two.words == ("nodes are above 0.9 CPU and 2 batches in a row were late for a 3 s trigger")
     assert two.causes[-1] == Cause("late batches in a row", "application", 2.0, ">=", 1.0)
 
 
@@ -87,7 +87,7 @@ def test_a_large_node_counts_for_more_and_one_of_unknown_cpu_as_idle() -> None:
 
 @pytest.mark.parametrize("what", ["memory", "heap"])
 def test_memory_above_the_limit_on_any_node_is_overload_whatever_its_cpu(what: str) -> None:
-    full = seen(late(1), node("n1", 0.2, **{what: 0.95}), node("n2", None, memory=0.3))
+    full = seen(late(2), node("n1", 0.2, **{what: 0.95}), node("n2", None, memory=0.3))
     assert full is not None
     assert (full.cpu, full.memory) == (False, True)
     assert full.causes[0] == Cause(what, "n1", 0.95, ">", 0.9)
@@ -96,6 +96,19 @@ def test_memory_above_the_limit_on_any_node_is_overload_whatever_its_cpu(what: s
     assert both is not None
     assert (both.cpu, both.memory) == (True, True)
     assert both.words.startswith(f"nodes are above 0.9 CPU and {what} and")
+
+
+@pytest.mark.parametrize("what", ["memory", "heap"])
+def test_one_late_batch_is_no_overload_where_only_memory_is_full(what: str) -> None:
+    a_little = late(1, batch_seconds=3.14)
+    assert seen(a_little, node("n1", 0.3, **{what: 0.95})) is None
+    assert seen(a_little, node("n1", 0.97, **{what: 0.95})) is not None
+
+
+def test_full_memory_asks_for_one_node_at_a_time() -> None:
+    slow = late(9, running_seconds=6.0, tasks_done=50, tasks_left=150)
+    full = seen(slow, node(cpu=0.3, memory=0.95))
+    assert full is not None and full.growth == 1.0
 
 
 def test_the_first_late_batch_of_a_cold_jvm_is_not_overload_and_the_second_is() -> None:
@@ -144,3 +157,36 @@ def test_it_says_which_memory_is_full(memory: float, heap: float, words: str) ->
     node = NodeMeasures("n1", 2, 1.0, cpu=0.5, memory=memory, heap=heap)
     found = overload(Observation(0.0, 10.0, {}, (node,), late))
     assert found is not None and words in found.words
+
+
+def of_two(quick: ApplicationMeasures, rare: ApplicationMeasures, application: ApplicationMeasures) -> Any:
+    queries = {"quick": quick, "rare": rare}
+    return overload(Observation(0.0, 10.0, {}, (node(cpu=0.95),), application, queries=queries))
+
+
+def test_a_query_in_time_is_not_late_by_the_trigger_of_another() -> None:
+    quick = ApplicationMeasures(trigger_seconds=3.0, running_seconds=1.0, late_batches=0)
+    rare = ApplicationMeasures(trigger_seconds=60.0, running_seconds=25.0, late_batches=0)
+    mixed = ApplicationMeasures(trigger_seconds=3.0, running_seconds=25.0, late_batches=0)
+    assert of_two(quick, rare, mixed) is None
+
+
+def test_a_late_query_is_overload_whatever_the_trigger_of_another() -> None:
+    quick = ApplicationMeasures(trigger_seconds=3.0, running_seconds=8.0, late_batches=1)
+    rare = ApplicationMeasures(trigger_seconds=60.0, running_seconds=25.0, late_batches=0)
+    mixed = ApplicationMeasures(trigger_seconds=60.0, running_seconds=8.0, late_batches=0)
+    found = of_two(quick, rare, mixed)
+    assert (
+        found.words == "nodes are above 0.9 CPU and the running batch of quick has taken 8 s of a 3 s trigger"
+    )
+    assert found.causes[1] == Cause("seconds of the running batch", "quick", 8.0, ">", 3.0)
+
+
+def test_of_late_queries_the_one_that_needs_most_speaks() -> None:
+    def late_by(seconds: float, trigger: float) -> ApplicationMeasures:
+        return ApplicationMeasures(
+            trigger_seconds=trigger, running_seconds=seconds, tasks_done=10, tasks_left=10, late_batches=2
+        )
+
+    found = of_two(late_by(6.0, 3.0), late_by(70.0, 60.0), ApplicationMeasures())
+    assert (found.causes[1].subject, found.growth) == ("quick", 4.0)

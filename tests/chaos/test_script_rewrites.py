@@ -13,7 +13,7 @@ import pytest
 
 from tests.spark import plain_checkpoints
 from tests.spark.controllers import eventually
-from tests.spark.plain_checkpoints import RATE, newest, partitions
+from tests.spark.plain_checkpoints import RATE, is_being_rewritten, newest, partitions
 from tests.spark.support import check_totals
 
 from .arena import EXECUTOR, WORKER, StepController
@@ -46,10 +46,13 @@ def test_a_rewrite_survives_what_is_killed_at_each_of_its_steps(
     fault: str, step: str, run: StepController, tmp_path: Path
 ) -> None:
     data = tmp_path / "data"
-    run.steps.arm(step)
-    run.start()
-    run.wait_for(run.steps.reached, f"the step {step}")
-    strike(run, fault)
+    if (fault, step) == ("driver", "rewrite"):
+        strike_the_rewriting_driver(run, data / "checkpoint")
+    else:
+        run.steps.arm(step)
+        run.start()
+        run.wait_for(run.steps.reached, f"the step {step}")
+        strike(run, fault)
     run.wait_for(lambda: is_rewritten(data / "checkpoint"), f"a rewrite after the {fault} was killed")
     number = newest(data / "checkpoint", "commits")
     run.wait_for(lambda: newest(data / "checkpoint", "commits") > number + 1, "batches on the new state")
@@ -65,12 +68,19 @@ def strike(run: StepController, fault: str) -> None:
         run.steps.release()
         run.start("--resume")
         return
-    with contextlib.suppress(ProcessLookupError):  # the old driver is stopped already
-        if fault == "driver":
-            os.killpg(run.driver, signal.SIGKILL)
-        else:
-            eventually(lambda: killed(run, EXECUTOR if fault == "executor" else WORKER))
+    if fault == "driver":
+        os.killpg(run.driver, signal.SIGKILL)
+    else:
+        eventually(lambda: killed(run, EXECUTOR if fault == "executor" else WORKER))
     run.steps.release()
+
+
+def strike_the_rewriting_driver(run: StepController, checkpoint: Path) -> None:
+    """Kill the new driver while it rewrites: where that step is held, the old driver has ended already."""
+    run.start()
+    eventually(lambda: is_being_rewritten(checkpoint, 2), "a rewrite", pause=0.01)
+    os.killpg(run.driver, signal.SIGKILL)
+    run.wait_for_event("driver", "restarting")
 
 
 def killed(run: StepController, what: str) -> bool:

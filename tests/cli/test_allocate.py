@@ -49,8 +49,9 @@ def test_measured_shares_may_be_rounded(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_a_single_algorithm_can_be_chosen(capsys: pytest.CaptureFixture[str]) -> None:
     assert call(DIAMOND, "--units", "1", "--algorithm", "predictive", "--json") == 0
+    same = {"units": {"3": 1}, "throughput": 800, "gain": 200}
     assert json.loads(capsys.readouterr().out)["allocations"] == {
-        "predictive": {"units": {"3": 1}, "throughput": 800, "gain": 200}
+        "predictive": {"units": {"3": 1}, "throughput": 800, "gain": 200, "optimal": same}
     }
 
 

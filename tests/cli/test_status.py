@@ -171,9 +171,30 @@ def test_each_of_several_queries_is_shown_by_itself(capsys: pytest.CaptureFixtur
     assert queries["totals"]["running_seconds"] == 31.0
 
 
-def _explained(capsys: pytest.CaptureFixture[str]) -> str:
+def test_what_jvms_do_inside_is_shown_where_it_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    made = turns(1)[0]
+    known = replace(made.observation.nodes[0], heap=0.81, gc=0.07, compiling=0.42)
+    unknown = replace(known, name="n2", heap=None, gc=None, compiling=None)
+    for nodes, columns in (((known, unknown), ["heap", "GC", "warm-up"]), ((unknown,), [])):
+        Path("j.sqlite").unlink(missing_ok=True)
+        write(Path("j.sqlite"), [replace(made, observation=replace(made.observation, nodes=nodes))])
+        for text in (status(capsys), _explain(capsys)):
+            rows = [line.split() for line in text.splitlines()]
+            header = next(row for row in rows if row[:2] == ["node", "kind"])
+            assert header[7:] == columns
+            if columns:
+                shown = next(row for row in rows if row[:1] == [known.name])
+                assert shown[-6:] == ["81", "%", "7", "%", "42", "%"]
+            assert max(map(len, text.splitlines())) <= 80
+
+
+def _explain(capsys: pytest.CaptureFixture[str]) -> str:
     assert call("explain", "1", "--journal", "j.sqlite") == 0
-    return " ".join(capsys.readouterr().out.split())
+    return capsys.readouterr().out
+
+
+def _explained(capsys: pytest.CaptureFixture[str]) -> str:
+    return " ".join(_explain(capsys).split())
 
 
 def test_without_a_path_the_newest_run_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

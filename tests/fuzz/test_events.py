@@ -53,7 +53,7 @@ def heard(cpu_seconds: float) -> list[dict[str, Any]]:
                 {"event": "stage", "id": number, "parents": [number - 1] if stage else [], "query": "q",
                  "batch": batch, "tasks": 2, "failed": False, "cpu_ns": cpu_seconds * 1e9,
                  "run_ms": 1000 * cpu_seconds, "wait_ms": 0, "gc_ms": 0, "python_ms": 0,
-                 "each": [["0", each, 300, each / 1e6], ["1", each, 300, each / 1e6]]}
+                 "each": [["0", each, 300, each / 1e6, 0, None], ["1", each, 300, each / 1e6, 1, 300]]}
             )  # fmt: skip
         ends = {"topic": {"0": 600 * batch}}
         progress = {

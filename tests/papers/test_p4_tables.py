@@ -95,6 +95,31 @@ def test_the_allocations_of_tables_6_2_6_4_and_6_6_follow(
     assert predictive(topology, units).units == by_predictive
 
 
+BOTH_OUTPUTS = [  # residual as Tables 6.2, 6.4 and 6.6 print it; optimal where it leaves units unspent
+    ("linear", 3, {"2": 1, "3": 1}, {"2": 1, "3": 2}),  # the second unit of 3 gains nothing
+    ("diamond", 3, {"2": 1, "3": 1}, {"2": 1, "3": 2}),  # it would congest 4
+    ("simple_tree", 4, {"2": 1, "3": 1, "4": 1}, {"2": 1, "3": 2, "4": 1}),  # it would congest 6
+]
+
+
+@pytest.mark.parametrize(("name", "units", "optimal_units", "residual_units"), BOTH_OUTPUTS)
+def test_the_optimal_output_leaves_unspent_what_the_residual_one_spends(
+    name: str, units: int, optimal_units: dict[str, int], residual_units: dict[str, int]
+) -> None:
+    answer = predictive(paper(name), units)
+    assert answer.optimal is not None
+    assert (answer.optimal.units, answer.units) == (optimal_units, residual_units)
+    assert answer.optimal.gain == pytest.approx(answer.gain)
+
+
+@pytest.mark.parametrize(("name", "units"), [(name, units) for name, units, *_ in TABLES])
+def test_the_two_outputs_are_equal_in_all_other_rows_of_the_tables(name: str, units: int) -> None:
+    answer, combination = predictive(paper(name), units), combined(paper(name), units)
+    assert answer.optimal is not None and combination.optimal == answer.optimal
+    if (name, units) not in [(row[0], row[1]) for row in BOTH_OUTPUTS]:
+        assert answer.optimal.units == answer.units
+
+
 @pytest.mark.parametrize(
     ("name", "allocation", "expected"),
     [
@@ -216,6 +241,22 @@ def test_combined_is_never_worse_than_stela_and_optimal_never_worse_than_any(nam
         gains = {algorithm: ALGORITHMS[algorithm](VARIANTS[name], units).gain for algorithm in ALGORITHMS}
         assert gains["combined"] == pytest.approx(max(gains["stela"], gains["predictive"]))
         assert gains["optimal"] >= gains["combined"] - 1e-6
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_the_optimal_output_worsens_no_congestion_and_is_a_part_of_the_residual_one(name: str) -> None:
+    model = ComputeModel(VARIANTS[name])
+    before = model.rates(model.nothing())
+    for units in (1, 2, 3, 5, 8):
+        answer = predictive(VARIANTS[name], units)
+        assert answer.optimal is not None
+        added = np.array([answer.optimal.units.get(component, 0) for component in model.names])
+        after = model.rates(added)
+        fed = ~model.source
+        dropped = [np.maximum(0, rates.input - rates.capacity)[fed] for rates in (before, after)]
+        assert (dropped[1] <= dropped[0] + 1e-6).all()
+        assert sum(answer.units.values()) == units
+        assert all(answer.units.get(component, 0) >= n for component, n in answer.optimal.units.items())
 
 
 def test_neither_stela_nor_predictive_is_better_everywhere() -> None:

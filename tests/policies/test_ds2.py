@@ -65,10 +65,11 @@ def test_below_the_band_it_shrinks_in_one_step() -> None:
 
 
 def test_nothing_shrinks_while_more_than_lag_threshold_seconds_of_load_wait() -> None:
-    at_threshold = situation(load=1_000, parallelism=(1, 4, 1), nodes=3, waiting=300_000)
-    assert decided(at_threshold).target.parallelism["split"] == 1
-    behind = situation(load=1_000, parallelism=(1, 4, 1), nodes=3, waiting=300_001)
-    assert decided(behind).target == behind.configuration
+    soon = Ds2(lag_threshold=5.0)
+    at_threshold = situation(load=1_000, parallelism=(1, 4, 1), nodes=3, waiting=5_000)
+    assert decided(at_threshold, soon).target.parallelism["split"] == 1
+    behind = situation(load=1_000, parallelism=(1, 4, 1), nodes=3, waiting=5_001)
+    assert decided(behind, soon).target == behind.configuration
     silent = situation(load=0, parallelism=(1, 4, 1), nodes=3, waiting=10)
     assert decided(silent).target == silent.configuration
 

@@ -10,6 +10,7 @@ import pytest
 
 from rheostat.analyze.execution import Staged, Storm
 from rheostat.analyze.node_overhead import OverheadProfile
+from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Proposal
 from rheostat.policies.base import Situation
 from rheostat.policies.elysium import Elysium
@@ -75,6 +76,53 @@ def test_operators_and_nodes_scale_independently() -> None:
     assert fewer_nodes.target.parallelism == {"lines": 1, "split": 1, "count": 1}
     assert fewer_nodes.target.nodes == 2
     assert [cause.measure for cause in fewer_nodes.causes] == ["nodes needed"]
+
+
+SHARED = NodeKind(cores=1, slots=8)  # slots outnumber cores
+
+
+def test_where_slots_outnumber_cores_instances_are_added_without_nodes() -> None:
+    # Split needs 0.7 of a core, more than the 0.65 of one instance; all together 1.4 of two nodes' 1.6.
+    seen = situation(load=1_000, nodes=2, kind=SHARED)
+    busy = with_operator(seen, "split", cpu_seconds=42.0, busy_seconds=42.0)
+    proposal = decided(busy)
+    assert proposal.target.parallelism == {"lines": 1, "split": 2, "count": 1}
+    assert proposal.target.nodes == 2
+    assert [cause.measure for cause in proposal.causes] == ["instances needed"]
+
+
+def test_where_slots_outnumber_cores_nodes_are_added_without_instances() -> None:
+    # 0.1, 0.5 and 0.4 cores on one node of one: no instance is above 0.65, but the node is above 0.8.
+    proposal = decided(situation(load=1_000, nodes=1, kind=SHARED))
+    assert proposal.target.parallelism == {"lines": 1, "split": 1, "count": 1}
+    assert proposal.target.nodes == 2
+    assert [cause.measure for cause in proposal.causes] == ["nodes needed"]
+    assert decided(situation(load=1_000, nodes=1, kind=SHARED), Elysium(cpu_max_thr=1.0)).target.nodes == 1
+
+
+def test_an_operator_that_waits_gets_instances_and_no_nodes() -> None:
+    # Rows of split take 0.5 ms of a core and wait for 2.5 ms: 2.7 instances, 0.45 cores.
+    proposal = decided(
+        situation(load=900, nodes=1, kind=SHARED, asking_seconds=0.0025), Elysium(cpu_max_thr=1)
+    )
+    assert proposal.target.parallelism == {"lines": 1, "split": 5, "count": 1}
+    assert proposal.target.nodes == 1
+
+
+def test_selectivity_is_the_mean_of_all_windows() -> None:
+    seen = situation(load=1_000)  # two words a line
+    _, memory = Elysium().decide(seen, {})
+    rows = seen.observation.operators["split"].processed or 0.0
+    short = with_operator(seen, "split", emitted={"count": 1.0 * rows})
+    _, memory = Elysium().decide(short, memory)
+    streams = {tuple(stream[:2]): stream[2:] for stream in memory["profile"]["streams"]}
+    before, after = streams["split", "count"]
+    assert after / before == pytest.approx(1.5)
+
+
+def test_what_waits_is_served_in_two_minutes_beside_the_load() -> None:
+    behind = situation(load=1_000, waiting=120_000)  # as much again, for two minutes
+    assert decided(behind).target.parallelism == decided(situation(load=2_000)).target.parallelism
 
 
 def test_it_moves_several_units_at_once_and_then_holds() -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from rheostat.analyze.execution import Staged
 from rheostat.model.configuration import NodeKind
 from rheostat.policies.base import Situation, wish
 from rheostat.policies.example import situation
@@ -39,8 +40,16 @@ def test_the_fewest_nodes_are_counted_from_the_oldest_on() -> None:
     assert counts == {3: 1, 8: 1, 9: 2, 11: 3, 14: 4}
 
 
-def test_a_slot_offers_what_it_does_on_average() -> None:
-    assert mixed().slot_cores == pytest.approx((4 + 2) / (8 + 2))
+def test_an_instance_counts_on_what_a_slot_offers_on_average_where_slots_share_cores() -> None:
+    assert replace(mixed(), model=Staged()).instance_cores == pytest.approx((4 + 2) / (8 + 2))
+    assert mixed().instance_cores == 1.0  # in Real-Time Mode on a core, as every node has one
+
+
+def test_as_many_nodes_are_needed_as_have_the_cores() -> None:
+    seen = mixed()
+    one_each = {"lines": 1, "split": 1, "count": 1}
+    counts = {cores: seen.nodes_for(one_each, cores) for cores in (4.0, 4.1, 6.0, 6.1)}
+    assert counts == {4.0: 1, 4.1: 2, 6.0: 2, 6.1: 3}
 
 
 def test_a_wish_counts_the_executors_of_the_nodes_that_stay() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rheostat.analyze.execution import Pipelined, Staged, Storm
+from rheostat.analyze.execution import ExecutionModel, Pipelined, Staged, Storm
 from rheostat.analyze.levels import derive_level
 from rheostat.model.configuration import Bounds, NodeKind
 from rheostat.model.decision import Proposal
@@ -292,7 +292,8 @@ def congested(seen: Situation, *names: str) -> Situation:
     for name in names:
         received = seen.observation.operators[name].received or 0.0
         cpu = 0.8 * received * seen.topology.operator(name).cost_seconds
-        seen = with_operator(seen, name, processed=0.8 * received, cpu_seconds=cpu, emitted={})
+        lost = {"processed": 0.8 * received, "waiting": 0.0}
+        seen = with_operator(seen, name, **lost, cpu_seconds=cpu, emitted={})
     return seen
 
 
@@ -324,7 +325,7 @@ def test_a_congested_operator_grows_even_where_the_level_has_fewer_of_another() 
 
 
 def test_it_starts_with_one_instance_of_each_on_as_few_machines_as_take_them() -> None:
-    def first(model: Pipelined | Staged) -> tuple[int, int]:
+    def first(model: ExecutionModel) -> tuple[int, int]:
         start = Start(WORDS, model, (TWO,), Bounds(1, 9), first_load=9_000, peak_load=9_000)
         initial = Multilevel().initial(start)
         return initial.instances, initial.nodes

@@ -119,7 +119,7 @@ def test_at_the_node_limit_it_holds_and_says_what_to_do(spec: str) -> None:
     proposal = decided(spec, seen)
     assert proposal.target == seen.configuration
     assert proposal.reason == (
-        f"hold: {WORDS_OF_IT}; all 2 nodes that the limit allows are in use: "
+        f"hold: {WORDS_OF_IT}; as many nodes as the limit allows (2) are in use: "
         "allow more with --nodes, or larger ones with --node"
     )
     assert proposal.alert is not None and "--nodes" in proposal.alert
@@ -155,19 +155,52 @@ def test_in_pipelined_mode_the_busiest_operator_gets_the_new_slots() -> None:
     assert proposal.target.parallelism == {"lines": 1, "split": 2, "count": 3}
 
 
-def test_full_memory_brings_a_node_where_state_spreads() -> None:
-    spreading = with_application(unmeasured(of(FIXED)), state_rows=1e6)
-    proposal = decided("multilevel", overloaded(spreading, cpu=0.3, memory=0.96))
+def holding(seen: Situation, megabytes: float, **more: Any) -> Situation:
+    """The same with state that takes so much of the nodes' memory, 4096 MB each."""
+    return with_application(seen, state_rows=5.0, state_memory_bytes=megabytes * 2**20, **more)
+
+
+def test_full_memory_brings_a_node_where_state_fills_it_and_spreads() -> None:
+    spreading = holding(unmeasured(of(FIXED)), 2_000.0)
+    proposal = decided("multilevel", overloaded(spreading, late=2, cpu=0.3, memory=0.96))
     assert proposal.target.nodes == 3
-    assert proposal.reason.startswith("nodes are above 0.9 memory and the running batch")
-    changeable = overloaded(unmeasured(of(Staged(3))), cpu=0.3, heap=0.96)
+    assert proposal.reason.startswith(
+        "nodes are above 0.9 memory (state holds 2000 MB) and the running batch"
+    )
+    changeable = overloaded(holding(unmeasured(of(Staged(3))), 2_000.0), late=2, cpu=0.3, heap=0.96)
     assert decided("multilevel", changeable).target.nodes == 3
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_full_memory_of_which_state_holds_little_brings_no_node(model: ExecutionModel) -> None:
+    for nodes in (2, 3):
+        few = overloaded(holding(unmeasured(of(model, nodes)), 0.1), late=9, cpu=0.3, memory=0.95)
+        proposal = decided("multilevel", few)
+        assert proposal.target == few.configuration
+        assert proposal.alert is not None and "would free no memory" in proposal.alert
+
+
+def test_nodes_for_memory_end_where_they_do_not_relieve() -> None:
+    def wanted(nodes: int) -> int:
+        seen = overloaded(holding(unmeasured(of(FIXED, nodes)), 1_500.0), late=9, cpu=0.3, memory=0.95)
+        return decided("multilevel", with_application(seen, running_seconds=None)).target.nodes
+
+    assert wanted(1) == 2  # state holds 37 % of the memory
+    assert wanted(2) == 2  # 18 %, and both are as full as the first was
+
+
+def test_a_node_with_room_shows_that_another_would_stay_empty() -> None:
+    seen = overloaded(holding(unmeasured(of(FIXED)), 4_000.0), late=9, cpu=0.3, memory=0.97)
+    first, second = seen.observation.nodes
+    newest = replace(seen.observation, nodes=(first, replace(second, memory=0.4)))
+    assert decided("multilevel", seen).target.nodes > 2
+    assert decided("multilevel", replace(seen, observation=newest)).target.nodes == 2
 
 
 @pytest.mark.parametrize("spec", SCALING)
 def test_full_memory_that_no_node_relieves_holds_with_an_alert_that_says_what_to_change(spec: str) -> None:
     stateless = with_application(unmeasured(of(FIXED)), state_rows=0.0)
-    seen = overloaded(stateless, cpu=0.3, heap=0.96)
+    seen = overloaded(stateless, late=2, cpu=0.3, heap=0.96)
     proposal = decided(spec, seen)
     assert proposal.target == seen.configuration
     assert proposal.alert is not None
@@ -183,8 +216,8 @@ def test_state_whose_tasks_all_run_at_once_does_not_spread(tasks: int, nodes: in
     seen = unmeasured(situation(50.0, (4, 4, 4), 2, model=Staged(3, pinned=pinned)))
     for name in WORDS.names:
         seen = with_limits(seen, name, tasks, tasks)
-    stateful = _with_state(seen, "count")
-    assert decided("ds2", overloaded(stateful, cpu=0.3, memory=0.95)).target.nodes == nodes
+    stateful = holding(_with_state(seen, "count"), 4_000.0)
+    assert decided("ds2", overloaded(stateful, late=2, cpu=0.3, memory=0.95)).target.nodes == nodes
 
 
 class Quiet(Policy):

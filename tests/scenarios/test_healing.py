@@ -200,6 +200,26 @@ def test_a_driver_that_cannot_be_started_ends_the_run_after_five_attempts(
     assert [round(late - early) for early, late in pairwise(attempts)] == [2, 4, 8, 16]
 
 
+def test_an_application_that_fails_in_the_same_way_again_and_again_ends_the_run(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    engine = application(world)
+    world.silent_until = float("inf")  # no batch ends
+    with pytest.raises(RheostatError, match=r"a row is wrong.*5 times in a row, without a batch between"):
+        for task in range(20):
+            world.fail_driver(f"ValueError: a row is wrong, in task {task}")
+            live(engine, 100)
+    assert task == 4
+
+
+def test_an_application_that_gets_on_between_two_failures_is_started_again(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    engine = application(world)
+    for _ in range(8):
+        world.fail_driver("ValueError: a row is wrong")
+        live(engine, 100)
+    check_runs_as_reported(engine, world)
+
+
 def test_a_driver_that_hangs_is_ended_before_another_is_started(tmp_path: Path) -> None:
     world = World(tmp_path)
     engine = application(world, nodes=2, key=4)

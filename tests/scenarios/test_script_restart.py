@@ -1,6 +1,6 @@
 """A plain script is restarted on rewritten state, with every fault at every step, on a scripted world.
 
-The chaos suite (tests/chaos) and tests/spark/plain do some of it to a real cluster.
+tests/spark/test_script_rewrite.py and tests/chaos/test_script_rewrites.py do some of it to a real cluster.
 """
 
 from dataclasses import dataclass, field, replace

@@ -94,6 +94,7 @@ class World:
     shuffles: bool = False  # whether the script's "key" begins with a repartition
     rewrite_seconds: float = 2.0  # of its state, before it starts
     rewriting: int | None = None  # into so many partitions
+    failed: str = ""  # why the application ended last
     cut_short: bool = False  # a rewrite is begun in the checkpoint: Spark would not start the query
     _names: int = 0
     _ids: int = 0
@@ -165,7 +166,8 @@ class World:
         for index, name in enumerate(CHAIN):
             cpu = int(self.task_cpu_seconds * 1e9)
             held_ms = cpu / 1e6
-            each = [[ready[n % len(ready)].id, cpu, ROWS // tasks[name], held_ms] for n in range(tasks[name])]
+            rows = ROWS // tasks[name]
+            each = [[ready[n % len(ready)].id, cpu, rows, held_ms, n, rows] for n in range(tasks[name])]
             stage, count = 10 * number + index, len(each)
             self.events.append(
                 {"event": "stage", "id": stage, "parents": [stage - 1] * (index > 0), "query": "q",
@@ -232,6 +234,11 @@ class World:
 
     def freeze(self, seconds: float) -> None:
         self.nodes[self.alive()[-1]].frozen_until = self.now + seconds
+
+    def fail_driver(self, why: str) -> None:
+        """It ends because the application failed, and leaves the reason."""
+        self.kill_driver()
+        self.failed = why
 
     def kill_driver(self) -> None:
         """Its executors end with it, and a batch that ran is lost; its checkpoint stays."""
@@ -362,7 +369,7 @@ class Driver:
         return self.world.drivers > 0
 
     def failure(self) -> RheostatError:
-        return RheostatError("the driver process was killed by signal 9")
+        return RheostatError(self.world.failed or "the driver process was killed by signal 9")
 
     def kill(self) -> None:
         self.world.kill_driver()

@@ -1,7 +1,7 @@
 """Makes checkpoints with plain Spark, in many state partitions, and tries to rewrite damaged ones.
 
 `python -m tests.spark.plain_checkpoints FOLDER` leaves in FOLDER what a script made with each of Spark's
-state providers; the one with RocksDB was stopped in the middle of a batch. It prints what it saw, as JSON.
+state providers; the one with RocksDB was stopped in the middle of a batch. `seen.json` says what it saw.
 """
 
 import json
@@ -21,6 +21,7 @@ from tests.spark.apps.plain_state import start
 
 ROOT = Path(__file__).parents[2]
 PARTITIONS, RATE = 40, 50
+SEEN = "seen.json"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 OFFSET_LOG = "spark.sql.streaming.offsetLog.formatVersion"  # SPARK-59662 is about its second version
@@ -31,7 +32,7 @@ def make(folder: Path) -> dict[str, Any]:
     command = [sys.executable, "-m", __name__, str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    seen: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    seen: dict[str, Any] = json.loads((folder / SEEN).read_text())
     return seen
 
 
@@ -46,6 +47,12 @@ def partitions(checkpoint: Path, batch: int) -> int | None:
     """The number of state partitions that a batch was begun with; None: its log does not say."""
     count = facts(checkpoint, batch)["conf"].get(SHUFFLE_PARTITIONS)
     return None if count is None else int(count)
+
+
+def is_being_rewritten(checkpoint: Path, count: int) -> bool:
+    """Whether Spark writes the state into so many partitions, and has not committed that."""
+    batch = newest(checkpoint, "offsets")
+    return batch > newest(checkpoint, "commits") and partitions(checkpoint, batch) == count
 
 
 def facts(checkpoint: Path, batch: int) -> dict[str, Any]:
@@ -63,7 +70,9 @@ def main(folder: Path) -> None:
     spark.conf.set(OFFSET_LOG, "2")
     stop_within_a_batch(spark, folder / "rocksdb")
     default.stop()
-    print(json.dumps({"unfinished": rewrite_unfinished(spark, folder), "bare": rewrite_bare(spark, folder)}))
+    cut_short(folder)
+    seen = {"unfinished": rewrite_unfinished(spark, folder), "bare": rewrite_bare(spark, folder)}
+    (folder / SEEN).write_text(json.dumps(seen))  # Spark and its libraries write to the standard output
     spark.stop()
 
 
@@ -103,6 +112,17 @@ def rewrite_bare(spark: SparkSession, folder: Path) -> dict[str, Any]:
     (log.parent / f".{batch}.crc").unlink(missing_ok=True)
     done = script_state.rewrite(spark, CheckpointRewrite(str(copy), 4))
     return {"error": done.error, "partitions": partitions(copy, batch), "starts": goes_on(spark, copy)}
+
+
+def cut_short(folder: Path) -> None:
+    """A rewrite that was killed: a batch with the same offsets and other partitions is begun only."""
+    offsets = copied(folder, "cut") / "offsets"
+    committed = newest(offsets.parent, "commits")
+    begun = offsets / str(committed + 1)
+    same = (offsets / str(committed)).read_text()
+    begun.write_text(same.replace(f'"{SHUFFLE_PARTITIONS}":"{PARTITIONS}"', f'"{SHUFFLE_PARTITIONS}":"2"'))
+    (offsets / f".{begun.name}.crc").unlink(missing_ok=True)
+    assert partitions(offsets.parent, committed + 1) == 2
 
 
 def copied(folder: Path, name: str) -> Path:

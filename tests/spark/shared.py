@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from rheostat.engines.spark.engine import SparkEngine
 from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Plan, Status
+from rheostat.model.observation import ARRIVAL_PARTS, Observation
 from rheostat.services.local_cluster import LocalCluster
 
 from .support import application, observe_batches
@@ -48,3 +51,26 @@ def chain(cluster: LocalCluster, folder: Path, mode: str) -> Iterator[Shared]:
     ) as engine:
         observe_batches(engine, 2)
         yield Shared(engine, folder)
+
+
+def check_instances(observed: Observation) -> None:
+    """Check what two instances of work did: a shuffle deals its rows out evenly."""
+    work, source = observed.operators["work"], observed.operators["in"]
+    assert len(work.instances) == work.parallelism == 2
+    assert {instance.node for instance in work.instances} <= {node.name for node in observed.nodes}
+    rows = [instance.processed or 0.0 for instance in work.instances]
+    assert sum(rows) == pytest.approx(work.processed)
+    assert rows[0] == pytest.approx(rows[1], rel=0.02)
+    assert [instance.processed for instance in source.instances] == [pytest.approx(source.processed)]
+    used = [instance.utilisation or 0.0 for instance in work.instances]
+    by_window = (work.cpu_seconds or 0.0) / (2 * CHAIN_KIND.cores * observed.seconds)
+    assert 0.5 * by_window < sum(used) / 2 < 1.05
+    assert 0.5 < used[0] / used[1] < 2.0
+
+
+def check_line(observed: Observation) -> None:
+    """Check that a constant load shows as a flat line, whatever batches it came in."""
+    arrivals, part = observed.operators["in"].arrivals, CHAIN_LOAD * observed.seconds / ARRIVAL_PARTS
+    assert arrivals == pytest.approx([part] * ARRIVAL_PARTS, rel=0.5)  # a source may count whole seconds
+    assert sum(arrivals) == pytest.approx(CHAIN_LOAD * observed.seconds, rel=0.15)
+    assert observed.operators["work"].arrivals == ()

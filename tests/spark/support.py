@@ -1,11 +1,14 @@
 """Starts applications on the shared embedded cluster, and removes them again."""
 
+import contextlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+
+import psutil
 
 from rheostat.control.clock import SystemClock
 from rheostat.engines.spark.driver.warm_executors import BUDGET
@@ -18,8 +21,9 @@ from rheostat.model.configuration import Configuration, NodeKind
 from rheostat.model.decision import Plan
 from rheostat.model.observation import Observation
 from rheostat.providers.local import LocalProvider
+from rheostat.services.cleanup_process import members
 from rheostat.services.kafka_broker import connector_jars
-from rheostat.services.local_cluster import LocalCluster
+from rheostat.services.local_cluster import LocalCluster, Worker
 from tests import jvm
 
 APPS = Path(__file__).parent / "apps"
@@ -88,6 +92,17 @@ def application(
 def names(engine: SparkEngine) -> tuple[str, ...]:
     """The nodes that an engine has, oldest first."""
     return tuple(node.name for node in engine.provider.nodes())
+
+
+def executors_on(node: Worker) -> list[psutil.Process]:
+    """The executors' processes on a node."""
+    result = []
+    for pid in members(node.process.pid):
+        with contextlib.suppress(psutil.Error):
+            process = psutil.Process(pid)
+            if any("CoarseGrainedExecutorBackend" in word for word in process.cmdline()):
+                result.append(process)
+    return result
 
 
 def plan(engine: SparkEngine, nodes: int | None = None, **parallelism: int) -> Plan:

@@ -13,6 +13,7 @@ import pytest
 from rheostat.engines.spark.engine import SparkEngine
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
+from rheostat.model.observation import ARRIVAL_PARTS
 from rheostat.services import kafka_broker
 from rheostat.services.local_cluster import LocalCluster
 from tests.spark.controllers import eventually
@@ -48,6 +49,11 @@ def backlogs(engine: SparkEngine, query: str) -> list[float | None]:
     """Of a query's batches: one is told later than its rows are there."""
     engine.poll()
     return [batch.backlog for batch in engine.monitor.recent if batch.query == query]
+
+
+def tells_its_queue(engine: SparkEngine, name: str) -> bool:
+    measured = engine.observe().operators[name]
+    return len(measured.arrivals) == ARRIVAL_PARTS and measured.waiting is not None
 
 
 def all_told(engine: SparkEngine, names: tuple[str, ...]) -> bool:
@@ -119,6 +125,7 @@ def test_every_row_takes_every_path_once_while_it_is_rebalanced_stopped_and_resu
         outcome = engine.apply(plan(engine, **{last: 2}))
         assert (outcome.status, engine.monitor.run_id) == (Status.APPLIED, runs)
         assert None not in eventually(lambda: backlogs(engine, last), f"a batch of {last}")
+        eventually(lambda: tells_its_queue(engine, last), f"what arrived at {last}, and what waits")
     with graph(cluster, broker, tmp_path, shape) as engine:
         wait_for(engine, results, 2 * ROWS)
     assert kept(results) == expected(shape)

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from rheostat.apps.shipped import find_script
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Status
+from rheostat.services import kafka_broker
 from rheostat.services.local_cluster import LocalCluster
-from tests.cli.commands import refused
+from rheostat.trials.feed import feeding
+from tests.cli.commands import process, refused
 
 from .controllers import Controller, controller, eventually
 from .support import application, check_totals, newest_batch, observe_batches, plan, wait_for_plans
@@ -72,6 +75,41 @@ def test_a_driver_on_a_cluster_outlives_its_controller_and_the_next_one_takes_it
 
 def _commits(run: Controller) -> int:
     return max(int(f.name) for f in (run.folder / "checkpoint" / "commits").iterdir() if f.name.isdigit())
+
+
+# -- a plan by hand -----------------------------------------------------------------------------------------
+
+
+def test_an_allocation_is_applied_to_the_running_application_and_its_effect_explained(
+    foreign: LocalCluster, broker: kafka_broker.Broker, tmp_path: Path
+) -> None:
+    options = f"--master {foreign.url} --nodes 1:2 --mode realtime --kafka {broker.servers}"
+    curve = "step:low=10:high=300:start=20s:end=1h:duration=1h"  # the first batches run in cold JVMs
+    with feeding(broker.servers, curve, seed=0, partitions=1) as sent:
+        made = controller(tmp_path, find_script("linear"), "--", "--topic", sent.topic, options=options)
+        with made as run:
+            run.start().wait_for_turns(1)
+            sent.begin()
+            check_an_allocation_is_applied(run)
+
+
+def check_an_allocation_is_applied(run: Controller) -> None:
+    """A row takes 5 ms of CPU in the sink, of 3.3 that there are: one instance cannot keep up."""
+    by = process(f"rheostat allocate --journal {run.folder} --units 1", run.place)
+    assert by.returncode == 2, by  # nothing flows yet
+
+    def applied() -> str:
+        """The first windows may lack measures."""
+        answer = process(f"rheostat allocate --journal {run.folder} --units 1 --apply", run.place)
+        print(answer.stdout, answer.stderr)
+        return answer.stdout if answer.returncode == 0 else ""
+
+    assert "Applied: sink 1 -> 2" in run.wait_for(applied, "an allocation")
+    turn = run.wait_for_turn(lambda turn: turn.plan.asked_by, 1)
+    assert turn.outcome.configuration.parallelism == {"source": 1, "intermediate": 1, "sink": 2}
+    run.wait_for_turn(lambda turn: turn.observation.operators["sink"].parallelism == 2, turn.number + 1)
+    explained = process(f"rheostat explain {turn.number} --journal {run.folder}", run.place).stdout
+    assert "Predicted throughput of the leaves" in explained
 
 
 # -- scripts of all kinds -----------------------------------------------------------------------------------

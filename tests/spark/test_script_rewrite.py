@@ -11,7 +11,7 @@ from rheostat.model.decision import Status
 
 from . import plain_checkpoints
 from .controllers import controller, eventually
-from .plain_checkpoints import PARTITIONS, RATE, newest, partitions
+from .plain_checkpoints import PARTITIONS, RATE, is_being_rewritten, newest, partitions
 from .support import check_totals
 
 OPTIONS = "--nodes 1:1 --rescale auto"  # two slots: two partitions are enough
@@ -48,13 +48,7 @@ def test_too_many_partitions_are_rewritten_also_after_the_driver_was_killed_in_t
     checkpoint = folder / "checkpoint"
     with controller(tmp_path, "plain_state", str(folder), str(RATE), options=OPTIONS) as run:
         run.start()
-
-        def begun_only() -> bool:
-            """Whether Spark writes into other partitions, and has not committed that."""
-            batch = newest(checkpoint, "offsets")
-            return batch > newest(checkpoint, "commits") and partitions(checkpoint, batch) == 2
-
-        eventually(begun_only, "a rewrite", pause=0.01)
+        eventually(lambda: is_being_rewritten(checkpoint, 2), "a rewrite", pause=0.01)
         os.killpg(run.driver, signal.SIGKILL)
         run.wait_for_event("driver", "restarting")
         failed = run.wait_for_turn(lambda turn: turn.plan.rewrite, since=0)
@@ -71,6 +65,25 @@ def test_too_many_partitions_are_rewritten_also_after_the_driver_was_killed_in_t
         assert partitions(checkpoint, newest(checkpoint, "offsets")) == 2
         assert run.end(signal.SIGTERM) == 143
         assert run.left() == []
+    assert check_totals(folder / "totals") > 0
+
+
+def test_a_rewrite_that_a_killed_run_left_half_done_is_rolled_back_by_any_other_run(
+    made: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    folder = made[0] / "cut"
+    before = newest(folder / "checkpoint", "commits")
+    with controller(tmp_path, "plain_state", str(folder), str(RATE), "forever", options="--nodes 1:1") as run:
+        run.start()
+        run.wait_for_event("state", "cut short earlier: rolled back")
+        eventually(lambda: newest(folder / "checkpoint", "commits") > before + 1, "more batches")
+        observed = run.wait_for_turns(2).observation  # of a session that is not ours
+        assert observed.operators["2-aggregate"].processed
+        assert run.end(signal.SIGTERM) == 143  # although the script starts its query again
+        assert run.left() == []
+    checkpoint = folder / "checkpoint"
+    assert newest(checkpoint, "offsets") == newest(checkpoint, "commits")
+    assert partitions(checkpoint, newest(checkpoint, "commits")) == PARTITIONS
     assert check_totals(folder / "totals") > 0
 
 

@@ -23,7 +23,7 @@ def max_processed(model: ComputeModel, units: int) -> Floats:
         for row, i in enumerate(level):
             own = model.units[i] + budgets
             if model.source[i]:
-                best[i] = own
+                best[i] = model.units[i] if model.given[i] else own
             elif can_process[i]:
                 best[i] = _meet(own.astype(np.float64), sent[row] / rate[i])
     return np.asarray(best[:, -1])

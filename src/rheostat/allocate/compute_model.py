@@ -44,6 +44,7 @@ class ComputeModel:
         self.unit_rate = np.array([component.unit_rate for component in components])
         self.ratio = np.array([component.ratio for component in components])
         self.source = np.array([component.source for component in components])
+        self.given = np.array([component.given for component in components])
         self.leaf = np.array([not component.children for component in components])
         self.children = tuple(
             tuple(self.index[child] for child in component.children) for component in components
@@ -81,7 +82,8 @@ class ComputeModel:
     def rates(self, added: Ints) -> Rates:
         """Propagate the rates from the sources with `added` units; a matrix has an allocation per column."""
         shape = (self.size, *(1,) * (added.ndim - 1))
-        capacity = self.unit_rate.reshape(shape) * (self.units.reshape(shape) + added)
+        useful = np.where(self.given.reshape(shape), 0, added)
+        capacity = self.unit_rate.reshape(shape) * (self.units.reshape(shape) + useful)
         received, processed, output = (np.zeros(added.shape) for _ in range(3))
         for level, shares in self.levels:
             received[level] = np.asarray(shares @ output)
@@ -103,13 +105,14 @@ class ComputeModel:
         """Which components may get the next unit (§4.1, §5.2.5, §6.2.1).
 
         Those that drop rows, if any; else those exactly at their limit, which drop rows first when a
-        source grows; else the sources. The paper states both input > rate and input >= rate: only
-        this order yields Table 6.4 (which needs the first) and Table 6.2 (whose last row needs the second).
+        source grows; else the sources, except those whose load is given. The paper states both input > rate
+        and input >= rate: only this order yields Table 6.4 (which needs the first) and Table 6.2 (whose last
+        row needs the second).
         """
         useful = ~self.source & (self.unit_rate > 0)
         over = useful & (rates.input > rates.capacity * (1 + TOLERANCE))
         full = useful & (rates.input > 0) & (rates.input >= rates.capacity * (1 - TOLERANCE))
-        sources = self.source & (self.unit_rate > 0)
+        sources = self.source & ~self.given & (self.unit_rate > 0)
         return np.flatnonzero(over if over.any() else full if full.any() else sources)
 
     def reach(self) -> Bools:

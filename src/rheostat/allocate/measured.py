@@ -30,6 +30,7 @@ class Component:
     source: bool = False
     children: Mapping[str, float] = field(default_factory=dict)
     input_rate: float | None = None  # as stated; used only to compute the ratio
+    given: bool = False  # a source whose load is given: more units would not make it emit more
 
     @property
     def unit_rate(self) -> float:

@@ -9,6 +9,8 @@ from rheostat.model.configuration import NodeKind
 from rheostat.model.observation import Observation, OperatorMeasures
 from rheostat.model.topology import Topology
 
+ON_THEIR_WAY_SECONDS = 2.0  # rows that came this late are no queue yet
+
 
 @dataclass(frozen=True, slots=True)
 class OperatorEvaluation:
@@ -19,7 +21,12 @@ class OperatorEvaluation:
     busy: float  # slots that the demand keeps busy
     capacity: float | None  # rows/s; None: unknown, because it was idle
     utilisation: float
-    health: float
+    health: float  # processed / received where rows can queue up before it, else capacity / demand
+
+    @property
+    def cores(self) -> float:
+        """CPU that the demand takes."""
+        return self.demand * self.cost_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +36,26 @@ class Evaluation:
     operators: Mapping[str, OperatorEvaluation]
     missing: tuple[str, ...] = ()
     load: float = 0.0  # rows/s at all sources at which the costs were measured
+    cpu: float = 0.0  # CPU that the demand takes / all nodes' cores; 0 where slots stand for them
+    instance_cores: float = 1.0  # the most CPU that an instance can count on
+
+    @property
+    def cores(self) -> float:
+        """CPU that the demand takes, in cores."""
+        return sum(operator.cores for operator in self.operators.values())
+
+    def cores_of(self, busy: Mapping[str, float]) -> dict[str, float]:
+        """The CPU of operators that keep so many slots busy: less than theirs, if they also wait."""
+        return {name: slots * self._cores_per_slot(name) for name, slots in busy.items()}
+
+    def _cores_per_slot(self, name: str) -> float:
+        judged = self.operators[name]
+        return judged.cores / judged.busy if judged.busy > 0 else self.instance_cores
+
+    def waits(self, name: str) -> float:
+        """The slots that an operator holds while it waits itself, as for a remote service, at this demand."""
+        judged = self.operators[name]
+        return max(0.0, judged.busy - judged.cores / self.instance_cores)
 
     @property
     def busy(self) -> dict[str, float]:
@@ -39,7 +66,7 @@ class Evaluation:
 def evaluate(
     topology: Topology, observation: Observation, model: ExecutionModel, kind: NodeKind
 ) -> Evaluation:
-    """Evaluate every operator; health is processed / received if operators have queues."""
+    """Evaluate every operator."""
     missing = [
         f"load of {name}" for name in topology.sources if observation.application.load.get(name) is None
     ]
@@ -59,31 +86,82 @@ def evaluate(
     load = {name: observation.application.load[name] or 0.0 for name in topology.sources}
     rates = demand(topology, load, measured_selectivity(topology, observation))
     parallelism = {name: observation.operators[name].parallelism for name in topology.names}
-    per_slot = slot_cores(observation, kind)
+    per_instance = instance_cores(model, observation, kind)
     busy = {
-        name: rates[name] * model.slot_seconds(observation.operators[name], costs[name] / per_slot)
+        name: rates[name] * model.slot_seconds(observation.operators[name], costs[name] / per_instance)
         for name in topology.names
     }
     slots = sum(node.slots for node in observation.nodes)
     utilisation = model.utilisation(busy, parallelism, slots)
+    cores = sum(rates[name] * costs[name] for name in topology.names)
+    cpu = cores / sum(node.cores for node in observation.nodes) if model.cores_apart else 0.0
+    health = _health(topology, observation, model, utilisation, cpu)
     judged = {}
     for name in topology.names:
-        used = utilisation[name]
+        used = max(utilisation[name], cpu)  # full nodes limit every instance on them
         capacity = rates[name] / used if used > 0 else None
-        measures = observation.operators[name]
-        health = min(1.0, 1 / used) if used > 0 else 1.0
-        if model.has_queues and measures.received and measures.processed is not None:
-            health = min(1.0, measures.processed / measures.received)
-        judged[name] = OperatorEvaluation(rates[name], costs[name], busy[name], capacity, used, health)
-    return Evaluation(judged, load=model.measured_load(observation, topology.sources))
+        judged[name] = OperatorEvaluation(
+            rates[name], costs[name], busy[name], capacity, utilisation[name], health[name]
+        )
+    return Evaluation(judged, (), model.measured_load(observation, topology.sources), cpu, per_instance)
 
 
-def slot_cores(observation: Observation, kind: NodeKind) -> float:
-    """CPU that a slot offers, on average over all nodes; that of this kind, if no node was measured."""
-    offers = {node.cores / node.slots for node in observation.nodes}
-    if len(offers) > 1:
-        return sum(node.cores for node in observation.nodes) / sum(node.slots for node in observation.nodes)
-    return offers.pop() if offers else kind.slot_cores
+def instance_cores(model: ExecutionModel, observation: Observation, kind: NodeKind) -> float:
+    """The most CPU of an instance, on average over all nodes; that of this kind, if no node was measured."""
+    offers = [(model.instance_cores(node.cores, node.slots), node.slots) for node in observation.nodes]
+    if not offers:
+        return model.instance_cores(kind.cores, kind.slots)
+    if len({cores for cores, _ in offers}) == 1:
+        return offers[0][0]
+    return sum(cores * slots for cores, slots in offers) / sum(slots for _, slots in offers)
+
+
+def _health(
+    topology: Topology,
+    observation: Observation,
+    model: ExecutionModel,
+    utilisation: Mapping[str, float],
+    cpu: float,
+) -> dict[str, float]:
+    """P0's health: processed / received at a queue, which counts until it is gone, else capacity / demand.
+
+    Inside a query rows are held back, so that the queue before it belongs to its busiest operator.
+    """
+    seconds = observation.seconds
+    queued = {name: _queue_health(observation.operators[name], seconds) for name in topology.names}
+    health = {name: _served(max(used, cpu)) for name, used in utilisation.items()}
+    if model.has_queues:
+        return {name: health[name] if share is None else share for name, share in queued.items()}
+    for name, share in queued.items():
+        if share is not None:
+            busiest = max(_behind(topology, name, queued), key=lambda other: utilisation[other])
+            health[busiest] = min(health[busiest], share)
+    return health
+
+
+def _served(utilisation: float) -> float:
+    return min(1.0, 1 / utilisation) if utilisation > 0 else 1.0
+
+
+def _queue_health(measures: OperatorMeasures, seconds: float) -> float | None:
+    """What it processed of all that it was given, what waited before included; None: no queue, or unknown."""
+    waiting, processed, received = measures.waiting, measures.processed, measures.received
+    if waiting is None or processed is None or received is None:
+        return None
+    on_their_way = received * min(1.0, ON_THEIR_WAY_SECONDS / seconds)
+    given = max(received, processed + max(0.0, waiting - on_their_way))  # what was dropped was received
+    return min(1.0, processed / given) if given > 0 else 1.0
+
+
+def _behind(topology: Topology, name: str, queued: Mapping[str, float | None]) -> list[str]:
+    """The operators that a queue's rows reach before they come to the next queue."""
+    found, todo = [name], [name]
+    while todo:
+        below = [stream.downstream for stream in topology.outputs[todo.pop()]]
+        new = [other for other in below if queued[other] is None and other not in found]
+        found += new
+        todo += new
+    return found
 
 
 def measured_selectivity(topology: Topology, observation: Observation) -> dict[tuple[str, str], float]:

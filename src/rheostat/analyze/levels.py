@@ -93,12 +93,14 @@ def derive_level(
     target: float,
     node_limit: float,
     nodes_only: bool = False,
+    cores_per_row: Mapping[str, float] | None = None,
 ) -> Level:
     """Compute the result of Algorithms 1 and 2 when the load rises to a level, without running them.
 
     `per_row` holds the slots that each operator keeps busy per row/s offered. With k instances an operator
     passes the target utilisation at a known load, so all scale-outs below the level are known in order.
     Each goes to the node that is then least loaded, or to a new node if that one is above `node_limit`.
+    `cores_per_row` is the CPU that it takes: less than its slots offer, where it also waits.
 
     >>> from rheostat.analyze.execution import Storm
     >>> two = NodeKind(cores=2, slots=2)
@@ -115,15 +117,22 @@ def derive_level(
     parallelism = model.parallelism_for(busy, target)
     if model.takes_turns:
         return Level(load, parallelism, ceil(model.slots_for(parallelism) / kind.slots))
-    light = sum(busy[name] for name, count in parallelism.items() if count == 1)
-    first = max(1, ceil(light / target / kind.slots))
+    offers = model.instance_cores(kind.cores, kind.slots)
+    cores = (
+        {name: slots * offers for name, slots in per_row.items()} if cores_per_row is None else cores_per_row
+    )
+    light = load * sum(cores[name] for name, count in parallelism.items() if count == 1)
+    first = max(1, ceil(light / target / kind.cores))
     if not model.oversubscribes:
         first = max(first, ceil(len(parallelism) / kind.slots))
     if nodes_only:
         return Level(load, parallelism, first + sum(parallelism.values()) - len(parallelism))
     if sum(parallelism.values()) > REPLAY_INSTANCES:
-        return Level(load, parallelism, max(first, ceil(sum(busy.values()) / target / kind.slots)))
-    replay = _Replay(first, per_row, model, kind)
+        full = ceil(model.slots_for(parallelism) / kind.slots) if not model.oversubscribes else 1
+        return Level(
+            load, parallelism, max(first, full, ceil(load * sum(cores.values()) / target / kind.cores))
+        )
+    replay = _Replay(first, cores, model, kind)
     outs = sorted(
         (count * target / slots, index)
         for index, (name, slots) in enumerate(per_row.items())
@@ -141,11 +150,12 @@ class _Replay:
     def __init__(
         self, first: int, per_row: Mapping[str, float], model: ExecutionModel, kind: NodeKind
     ) -> None:
-        self.slots, self.hard = kind.slots, not model.oversubscribes
+        """`per_row` has the cores that each operator takes per row/s offered."""
+        self.slots, self.cores, self.hard = kind.slots, kind.cores, not model.oversubscribes
         self.nodes = first
         self.per_row = list(per_row.values())
-        self.per_instance = np.array(self.per_row)  # slots busy per row/s, in one instance of each operator
-        self.per_load = np.zeros(first + 8)  # slots busy per row/s, on each node
+        self.per_instance = np.array(self.per_row)  # cores per row/s, in one instance of each operator
+        self.per_load = np.zeros(first + 8)  # cores per row/s, on each node
         self.filled = np.zeros(first + 8, dtype=np.intp)  # slots taken, on each node
         self.hosts_operator = np.zeros((first + 8, len(per_row)), dtype=np.bool_)  # node, operator
         self.hosts: list[list[int]] = [[] for _ in per_row]
@@ -154,7 +164,7 @@ class _Replay:
 
     def scale_out(self, operator: int, load: float, node_limit: float) -> None:
         """Add an instance on the least loaded node or, if that is overloaded, on a new one."""
-        loads = self.per_load[: self.nodes] * (load / self.slots)
+        loads = self.per_load[: self.nodes] * (load / self.cores)
         if self.hard:
             loads[self.filled[: self.nodes] >= self.slots] = np.inf
         chosen = int(loads.argmin())
@@ -165,12 +175,12 @@ class _Replay:
     def relieve(self, load: float, target: float, node_limit: float) -> None:
         """Relieve full nodes: add instances of their heaviest operator elsewhere."""
         for _ in range(4 * len(self.per_row)):
-            loads = self.per_load[: self.nodes] * (load / self.slots)
+            loads = self.per_load[: self.nodes] * (load / self.cores)
             worst = int(loads.argmax())
             if loads[worst] <= target + 1e-9:
                 return
             heaviest = int((self.hosts_operator[worst] * self.per_instance).argmax())
-            more = self.per_row[heaviest] / (len(self.hosts[heaviest]) + 1) * load / self.slots
+            more = self.per_row[heaviest] / (len(self.hosts[heaviest]) + 1) * load / self.cores
             self.scale_out(heaviest, load, min(node_limit, target - more))
 
     def _put(self, operator: int, node: int) -> None:

@@ -39,10 +39,10 @@ class OverheadProfile:
 
     def learn(self, observation: Observation) -> None:
         """Learn from a window."""
-        slots_used = instance_utilisation(observation)
+        busy = instance_utilisation(observation)
         for node in observation.nodes:
-            if node.cpu is not None and node.name in slots_used:
-                inside, used = slots_used[node.name] * node.cores / node.slots, node.cpu * node.cores
+            if node.cpu is not None and node.name in busy:
+                inside, used = busy[node.name] * min(1.0, node.cores), node.cpu * node.cores
                 for index, value in enumerate((1.0, inside, used, inside * inside, inside * used)):
                     self._sums[index] += value
 

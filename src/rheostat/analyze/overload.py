@@ -7,7 +7,9 @@ from rheostat.model.decision import Cause
 from rheostat.model.observation import ApplicationMeasures, NodeMeasures, Observation
 
 OVERLOADED = 0.9  # of a node's CPU or memory, as P0 has it
-COMPILING = 0.3  # chosen: a JVM whose compilers take a larger share of its CPU is still cold
+COLD = (
+    0.3  # chosen: a JVM that spends a larger share of its CPU on compiling and loading classes is still cold
+)
 LASTING = 2  # late batches in a row that no cold JVM explains
 
 
@@ -19,32 +21,42 @@ class Overload:
     causes: tuple[Cause, ...]
     cpu: bool
     memory: bool
-    growth: float = 1.0  # how many times the trigger the running batch will take; 1: it does not show
+    growth: float = 1.0  # how many times the trigger the running batch will take for want of CPU; 1: unknown
 
 
 def overload(observation: Observation) -> Overload | None:
     """The overload in a window, or None. Missing is not zero: a node of unknown CPU counts as idle here.
 
+    Of several queries each is judged by its own trigger, and the one that is furthest behind speaks.
+
     A cold JVM is slow, too, and more nodes would only add colder ones. So one late batch is no overload
-    while the compilers are busy; a second one in a row is, whatever they do.
+    while the compilers are busy; a second one in a row is, whatever they do. Nor is one late batch overload
+    where only memory is full: a JVM fills what it may have, and is slow now and then without a lack of it.
 
     >>> node = NodeMeasures("n1", slots=2, cores=1.0, cpu=0.97)
     >>> batch = ApplicationMeasures(trigger_seconds=3, running_seconds=31, tasks_done=12, tasks_left=188)
     >>> overload(Observation(0, 10, {}, (node,), batch)).words
     'nodes are above 0.9 CPU and the running batch has taken 31 s of a 3 s trigger, 12 of 200 tasks done'
     """
-    application, nodes = observation.application, observation.nodes
-    late, cold = _late(application), _is_cold(nodes)
-    cpu, memory = _full_cpu(nodes), _full_memory(nodes)
-    if not late or not (cpu or memory) or (cold and late < LASTING):
+    queries = observation.queries or {"": observation.application}
+    found = [(_query_overload(observation, name, query), query) for name, query in queries.items()]
+    known = [(each.growth, _late(query), each) for each, query in found if each is not None]
+    return max(known, key=lambda one: one[:2])[2] if known else None
+
+
+def _query_overload(observation: Observation, name: str, query: ApplicationMeasures) -> Overload | None:
+    """The overload by one query's batches; an application of one query has no name for it."""
+    nodes, late = observation.nodes, _late(query)
+    cold, cpu, memory = _is_cold(nodes), _full_cpu(nodes), _full_memory(nodes)
+    if not (cpu or memory) or late < (1 if cpu and not cold else LASTING):
         return None
-    what = _what(application, cpu, memory)
+    what = _what(observation.application, cpu, memory)
     return Overload(
-        f"nodes are above {OVERLOADED:g} {what} and {_batch_words(application, late)}",
-        (*cpu, *memory, *_batch_causes(application, late)),
+        f"nodes are above {OVERLOADED:g} {what} and {_batch_words(query, late, name)}",
+        (*cpu, *memory, *_batch_causes(query, late, name or "application")),
         bool(cpu),
         bool(memory),
-        1.0 if cold or late < LASTING else _growth(application),
+        _growth(query) if cpu and not cold and late >= LASTING else 1.0,
     )
 
 
@@ -60,8 +72,8 @@ def _overdue(application: ApplicationMeasures) -> bool:
 
 
 def _is_cold(nodes: Iterable[NodeMeasures]) -> bool:
-    """Whether any node's JVM still compiles: a stage waits for its slowest node."""
-    return any(node.compiling is not None and node.compiling > COMPILING for node in nodes)
+    """Whether any node's JVM still compiles or loads classes: a stage waits for its slowest node."""
+    return any((node.compiling or 0.0) > COLD for node in nodes)
 
 
 def _full_cpu(nodes: tuple[NodeMeasures, ...]) -> tuple[Cause, ...]:
@@ -89,12 +101,12 @@ def _full_memory(nodes: Iterable[NodeMeasures]) -> tuple[Cause, ...]:
     )
 
 
-def _batch_causes(application: ApplicationMeasures, late: int) -> tuple[Cause, ...]:
-    causes = (Cause("late batches in a row", "application", float(late), ">=", 1.0),)
-    running, trigger = application.running_seconds, application.trigger_seconds
-    if running is None or trigger is None or not _overdue(application):
+def _batch_causes(query: ApplicationMeasures, late: int, subject: str) -> tuple[Cause, ...]:
+    causes = (Cause("late batches in a row", subject, float(late), ">=", 1.0),)
+    running, trigger = query.running_seconds, query.trigger_seconds
+    if running is None or trigger is None or not _overdue(query):
         return causes
-    return (Cause("seconds of the running batch", "application", running, ">", trigger), *causes)
+    return (Cause("seconds of the running batch", subject, running, ">", trigger), *causes)
 
 
 def _what(application: ApplicationMeasures, cpu: tuple[Cause, ...], memory: tuple[Cause, ...]) -> str:
@@ -107,17 +119,17 @@ def _what(application: ApplicationMeasures, cpu: tuple[Cause, ...], memory: tupl
     return " and ".join(words)
 
 
-def _batch_words(application: ApplicationMeasures, late: int) -> str:
-    trigger = application.trigger_seconds
-    if not _overdue(application):
-        than = "the trigger" if trigger is None else f"the {trigger:g} s trigger"
+def _batch_words(query: ApplicationMeasures, late: int, name: str) -> str:
+    trigger, of = query.trigger_seconds, f" of {name}" if name else ""
+    if not _overdue(query):
+        than = "" if trigger is None else f" for a {trigger:g} s trigger"
         return (
-            f"the last batch took longer than {than}"
+            f"the last batch{of} was late{than}"
             if late == 1
-            else f"{late} batches in a row took longer than {than}"
+            else f"{late} batches{of} in a row were late{than}"
         )
-    words = f"the running batch has taken {application.running_seconds:.0f} s of a {trigger:g} s trigger"
-    done, left = application.tasks_done, application.tasks_left
+    words = f"the running batch{of} has taken {query.running_seconds:.0f} s of a {trigger:g} s trigger"
+    done, left = query.tasks_done, query.tasks_left
     return words if done is None or left is None else f"{words}, {done} of {done + left} tasks done"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
+from rheostat.analyze.leaves import LEAF_THROUGHPUT, RECENT_SECONDS
 from rheostat.cli import console, prose
 from rheostat.cli.journals import (
     Times,
@@ -17,8 +18,9 @@ from rheostat.cli.journals import (
     title,
     without_outcome,
 )
+from rheostat.cli.node_table import node_table
 from rheostat.control.turn import Decision, Turn
-from rheostat.journal.explanation import Effect, Explanation, explain
+from rheostat.journal.explanation import Effect, Explanation, Prediction, explain
 from rheostat.journal.liveness import State
 from rheostat.journal.rows import TurnSummary
 from rheostat.journal.store import Journal
@@ -91,6 +93,9 @@ def _print_measures(decision: Decision, times: Times) -> None:
     if decision.evaluation.operators:
         console.out.print()
         prose.show(_operator_table(decision))
+    if window.nodes:
+        console.out.print()
+        prose.show(node_table(window.nodes, "  "))
 
 
 def _operator_table(decision: Decision) -> Table:
@@ -112,7 +117,7 @@ def _operator_table(decision: Decision) -> Table:
 
 def _print_reason(plan: Plan) -> None:
     prose.heading("Why")
-    prose.say(f"The policy said: {plan.reason}.")
+    prose.say(f"{plan.reason}." if plan.asked_by else f"The policy said: {plan.reason}.")
     prose.items(f"{_cause(cause)}." for cause in plan.causes)
     if plan.alert:
         prose.say(f"It raised an alert: {plan.alert}.")
@@ -135,7 +140,8 @@ def _print_guards(plan: Plan) -> None:
         prose.say(f"Nothing: {passed}.")
         return
     proposed = plan.wished.describe(plan.current) if plan.wished else "a change"
-    prose.say(f"The policy proposed {proposed}. The guards {'changed' if plan.changes else 'refused'} it:")
+    who = plan.asked_by or "The policy"
+    prose.say(f"{who} proposed {proposed}. The guards {'changed' if plan.changes else 'refused'} it:")
     prose.items(f"{veto}." for veto in plan.vetoes)
 
 
@@ -174,7 +180,11 @@ def _print_effect(explanation: Explanation) -> None:
     prose.heading("Expected and actual effect")
     decision, effects = explanation.decision, explanation.effects
     by_measure = {effect.measure: effect for effect in effects}
+    if explanation.prediction is not None:
+        prose.say(f"{_prediction(explanation.prediction)}.")
     for measure, value in (decision.plan.expected if decision else {}).items():
+        if measure == LEAF_THROUGHPUT:
+            continue
         actual = _actual(by_measure.get(measure))
         prose.say(f"Expected {measure} {console.number(value)}{actual}.")
     if not explanation.following:
@@ -184,6 +194,28 @@ def _print_effect(explanation: Explanation) -> None:
     prose.show(_effect_table(effects, len(explanation.following)))
     if explanation.changed_again_in is not None:
         prose.say(f"Then turn {explanation.changed_again_in} made another change.")
+
+
+def _prediction(prediction: Prediction) -> str:
+    """Write a predicted throughput beside the real one."""
+    change = f"{console.number(prediction.before)} -> {console.number(prediction.expected, 'rows/s')}"
+    predicted = f"Predicted throughput of the leaves {change}"
+    if prediction.measured is None:
+        return f"{predicted}; no window has shown the real one yet"
+    windows = "window" if prediction.windows == 1 else f"{prediction.windows} windows"
+    took = duration(prediction.seconds)
+    shown = f"{predicted}; the next {windows} ({took}) showed {_beside(prediction, prediction.measured)}"
+    if prediction.seconds <= 2 * RECENT_SECONDS:
+        return shown
+    return f"{shown}; the last minute of them {_beside(prediction, prediction.lately)}"
+
+
+def _beside(prediction: Prediction, measured: float | None) -> str:
+    """Write a real throughput, and how far it is from the predicted one."""
+    rate = console.number(measured, "rows/s")
+    if measured is None or prediction.expected <= 0:
+        return rate
+    return f"{rate} ({measured / prediction.expected - 1:+.1%})"
 
 
 def _actual(effect: Effect | None) -> str:
@@ -212,6 +244,7 @@ def _json(explanation: Explanation) -> dict[str, Any]:
         "kept": "line" if decision is None else "full",
         "line": asdict(summary),
         "next": [asdict(turn) for turn in explanation.following],
+        "predicted": asdict(explanation.prediction) if explanation.prediction else None,
         **(_decision_json(decision) if decision else {}),
     }
 
@@ -227,6 +260,7 @@ def _decision_json(decision: Decision) -> dict[str, Any]:
         "vetoes": plan.vetoes,
         "rewrite": asdict(plan.rewrite) if plan.rewrite else None,
         "advice": plan.advice,
+        "asked_by": plan.asked_by,
         "expected": dict(plan.expected),
         "current": asdict(plan.current),
         "target": asdict(plan.target),

@@ -13,6 +13,7 @@ from rheostat.journal.locate import newest_journal
 from rheostat.journal.rows import TurnSummary
 from rheostat.model.errors import UserError
 from rheostat.model.observation import ApplicationMeasures, Observation
+from rheostat.run.folder import JOURNAL
 
 LONGEST_SECONDS = 1e9  # of a run; a longer time cannot be shown as a date
 _PREFIXES = {
@@ -25,8 +26,10 @@ _SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 def find_journal(given: Path | None, folder: Path) -> Path:
-    """Return the given journal, or the one that was written last by a run in a folder."""
+    """Return the given journal, or that of a given run's folder, or the one written last under a folder."""
     path = given or newest_journal(folder)
+    if path is not None and (path / JOURNAL).exists():
+        return path / JOURNAL
     if path is None:
         raise UserError("no journal under .rheostat here; start one with `rheostat run`, or give --journal")
     return path

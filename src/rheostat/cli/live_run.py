@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.live import Live
 
 from rheostat.cli import console, prose
-from rheostat.cli.live_view import View, describe_turn
+from rheostat.cli.live_view import View, describe_turn, notes
 from rheostat.control.turn import Turn
 from rheostat.run.composition import Running, start_run
 from rheostat.run.order import Order
@@ -38,7 +38,7 @@ def show_run(order: Order, ends_after: float | None) -> Iterator[LiveRun]:
         running.heartbeat.listen(sampler.sample)
         advise(running)
         if not console.out.is_terminal:
-            yield LiveRun(running, sampler, _print_turn)
+            yield LiveRun(running, sampler, Lines().show)
             return
         title = f"{order.name}: {order.policy_text}, {order.mode}" + (" (dry run)" if order.dry_run else "")
         ends_at = None if ends_after is None else running.clock.now() + ends_after
@@ -48,9 +48,28 @@ def show_run(order: Order, ends_after: float | None) -> Iterator[LiveRun]:
             yield LiveRun(running, sampler, view.add)
 
 
-def _print_turn(turn: Turn) -> None:
-    if turn.plan.changes or turn.plan.alert:
-        console.out.print(f"{turn.plan.decided_at:7.0f} s  {describe_turn(turn)}", soft_wrap=True)
+class Lines:
+    """Prints a run line by line: what changes, what was noted, and alerts and advice when they are new."""
+
+    def __init__(self) -> None:
+        self._advised = self._alerted = ""
+
+    def show(self, turn: Turn) -> None:
+        """Print what is new in a turn; advice says more than the alert beside it."""
+        plan, at = turn.plan, turn.plan.decided_at
+        for event in notes(turn):
+            self._print(event.at, event.text)
+        advice = plan.advice or ""
+        alert = "" if advice else plan.alert or ""
+        if plan.changes or alert not in ("", self._alerted):
+            self._print(at, describe_turn(turn))
+        if advice not in ("", self._advised):
+            self._print(at, f"advice: {advice}")
+        self._alerted, self._advised = alert, advice
+
+    @staticmethod
+    def _print(at: float, text: str) -> None:
+        console.out.print(f"{at:7.0f} s  {prose.plain(text)}", soft_wrap=True, markup=False)
 
 
 @contextmanager

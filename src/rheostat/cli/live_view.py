@@ -7,14 +7,17 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from rheostat.cli import console
+from rheostat.cli import console, prose
 from rheostat.control.turn import Turn
 from rheostat.engines.spark.engine import SparkEngine
 from rheostat.engines.spark.observe.meter import Meter, NodeUse
 from rheostat.model.decision import Status
+from rheostat.model.observation import Event
 from rheostat.run.samples import Sample, Sampler
 
 DECISIONS = 4
+NOTES = 2
+NOTED = ("script", "state", "driver", "refused", "source")  # the kinds of events that a user should hear of
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
@@ -30,6 +33,7 @@ class View:
     _usage: dict[str, NodeUse] = field(default_factory=dict)
     _meter: Meter | None = None
     _last: Turn | None = None
+    _notes: deque[Event] = field(default_factory=lambda: deque(maxlen=NOTES))
 
     @property
     def samples(self) -> list[Sample]:
@@ -44,6 +48,7 @@ class View:
     def add(self, turn: Turn) -> None:
         """Show a turn's decision, if there is any."""
         self._last = turn
+        self._notes.extend(notes(turn))
         if turn.plan.changes or turn.plan.alert:
             self._decisions.append(turn)
 
@@ -133,17 +138,26 @@ class View:
             grid.add_row(f"{turn.plan.decided_at:.0f} s", describe_turn(turn))
         if not self._decisions and self._last:
             grid.add_row(f"{self._last.plan.decided_at:.0f} s", self._last.plan.reason)
+        for event in reversed(self._notes):
+            grid.add_row(f"{event.at:.0f} s", Text(prose.plain(event.text), style="dim"))
         return grid
+
+
+def notes(turn: Turn) -> tuple[Event, ...]:
+    """What happened in a turn's window that a user should hear of."""
+    return tuple(event for event in turn.observation.events if event.kind in NOTED)
 
 
 def describe_turn(turn: Turn) -> str:
     """Describe a decision in a few words: what changed, why, how it went."""
     plan, outcome = turn.plan, turn.outcome
     if outcome.status is Status.FAILED:
-        return f"FAILED: {outcome.reason}; wanted {plan.target.describe(plan.current)} because {plan.reason}"
+        return f"FAILED: {outcome.reason}; wanted {plan.describe()} because {plan.reason}"
     if outcome.status is Status.APPLIED:
         took = outcome.finished_at - outcome.started_at
-        return f"{outcome.configuration.describe(plan.current)} ({took:.1f} s) because {plan.reason}"
+        resized = outcome.configuration != plan.current
+        done = outcome.configuration.describe(plan.current) if resized else plan.describe()
+        return f"{done} ({took:.1f} s) because {plan.reason}"
     if plan.alert:
         return f"ALERT: {plan.alert}"
     return outcome.reason

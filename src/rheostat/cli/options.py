@@ -48,7 +48,11 @@ ConfFileOption = Annotated[
 ]
 JournalOption = Annotated[
     Path | None,
-    typer.Option("--journal", "-j", help="A journal (default: the newest .rheostat/*/journal.sqlite)."),
+    typer.Option(
+        "--journal",
+        "-j",
+        help="A journal or a run's folder (default: the newest .rheostat/*/journal.sqlite).",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 

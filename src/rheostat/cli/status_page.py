@@ -10,6 +10,7 @@ from rich.table import Table
 from rheostat.cli import console, prose
 from rheostat.cli.chart import span
 from rheostat.cli.journals import Times, change_text, measures, query_measures, title, without_outcome
+from rheostat.cli.node_table import node_table
 from rheostat.control.turn import Decision
 from rheostat.journal.liveness import Liveness, State
 from rheostat.journal.rows import Alert, Totals
@@ -17,7 +18,6 @@ from rheostat.journal.run_status import DAY_SECONDS, RunStatus, read_status
 from rheostat.journal.store import Journal
 from rheostat.journal.window import operator_rows
 
-SHOWN_NODES = 12
 SHOWN_PARTS = 5  # of a batch
 
 
@@ -60,7 +60,7 @@ def _print(status: RunStatus, times: Times) -> None:
         _print_window(status.latest, times)
         prose.show(_operator_table(status.latest))
         console.out.print()
-        prose.show(_node_table(status.latest))
+        prose.show(node_table(status.latest.observation.nodes))
     _print_changes(status, times)
     if status.latest is not None and status.latest.plan.advice:
         prose.heading("Advice")
@@ -108,29 +108,6 @@ def _operator_table(latest: Decision) -> Table:
             console.number(row.skew),
             console.number(row.waiting),
         )
-    return table
-
-
-def _node_table(latest: Decision) -> Table:
-    table = console.table("", "node", "kind", "region", "slots", "instances", "CPU", "memory", text=3)
-    table.title = None
-    nodes = latest.observation.nodes
-    for node in nodes[:SHOWN_NODES]:
-        table.add_row(
-            prose.plain(node.name),
-            prose.plain(node.kind),
-            prose.plain(node.region) + (" (hidden)" if node.hidden else ""),
-            str(node.slots),
-            "-" if node.instances is None else str(node.assigned),
-            console.number(node.cpu, "%"),
-            console.number(node.memory, "%"),
-        )
-    if len(nodes) > SHOWN_NODES:
-        rest = nodes[SHOWN_NODES:]
-        cpu = [node.cpu for node in rest if node.cpu is not None]
-        slots, instances = sum(node.slots for node in rest), sum(node.assigned for node in rest)
-        mean = console.number(sum(cpu) / len(cpu), "%") if cpu else "-"
-        table.add_row(f"{len(rest)} more", "", "", str(slots), str(instances), mean, "")
     return table
 
 

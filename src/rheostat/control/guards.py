@@ -47,6 +47,7 @@ class Guards:
             changes=not contradicts and proposal.changes(current),
             rewrite=None if contradicts else proposal.rewrite,
             advice=proposal.advice,
+            asked_by=proposal.asked_by,
         )
         if contradicts:
             checked = _hold(plan, contradicts)

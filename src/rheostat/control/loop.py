@@ -7,6 +7,7 @@ from typing import Any
 from rheostat.analyze.evaluation import evaluate
 from rheostat.control.guards import Guards
 from rheostat.control.ports import Clock, Engine, Recorder
+from rheostat.control.requests import Answer, Inbox, RefusedError, Ticket
 from rheostat.control.rescaling import Rescaling
 from rheostat.control.turn import Decision, Turn
 from rheostat.model.configuration import Bounds
@@ -47,6 +48,8 @@ class Loop:
     dry_run: bool = False  # decide and record, but change nothing
     recorder: Recorder = field(default_factory=NoRecorder)
     advice: str | None = None  # what would help and is not done, by the last window that was measured
+    requests: Inbox = field(default_factory=Inbox)  # plans by hand, which go before the policy's
+    _last: Situation | None = None  # of the last turn, for previews
     _operators: Set[str] = field(default_factory=frozenset)  # at the last turn
 
     def resume(self, last: Decision, changed_at: Iterable[float]) -> None:
@@ -68,7 +71,7 @@ class Loop:
         )
 
     def run(self, until: float, since: float | None = None) -> Iterator[Turn]:
-        """Do one turn per period, or sooner if the engine raises an alarm, until the clock reaches a time.
+        """Do one turn per period, or sooner on an alarm or a request by hand, until the clock reaches a time.
 
         The first period began when the application did: `since`, if that was earlier.
         """
@@ -76,12 +79,39 @@ class Loop:
         passed = 0.0 if since is None else self.clock.now() - since
         wait = max(min(LEAST_SECONDS, period), period - passed)
         while (before := self.clock.now()) < until:
-            self.clock.sleep(min(wait, until - before), self._alarm(before))
+            self.clock.sleep(min(wait, until - before), self._roused(before))
             wait = period
             if (now := self.clock.now()) <= before:  # the loop would never end
                 raise UserError(f"a period of {self.policy.period_seconds:g} s is too short for this clock")
             if now < until:
                 yield self.turn()
+
+    def _roused(self, since: float) -> Callable[[], bool]:
+        """Whether a wait should end: a request by hand waits for a turn, or the engine raises an alarm."""
+        alarm = self._alarm(since)
+        return lambda: self._request_waits() or alarm()
+
+    def _request_waits(self) -> bool:
+        """Whether the first request needs a turn; those that need none are answered here."""
+        while (ticket := self.requests.look()) is not None:
+            try:
+                ticket.request.check(self.engine.topology)
+                if not ticket.request.preview:
+                    return True
+                ticket.answer(self._preview(ticket))
+            except RheostatError as error:
+                ticket.answer(error)
+            self.requests.take()
+        return False
+
+    def _preview(self, ticket: Ticket) -> Answer:
+        """What the guards would make of a request now, by the last window."""
+        if self._last is None:
+            raise RefusedError("no window is measured yet: ask again after the first turn")
+        now, configuration = self.clock.now(), self.engine.configuration
+        situation = replace(self._last, now=now, configuration=configuration)
+        proposal = ticket.request.proposal(situation)
+        return Answer(self.guards.check(proposal, situation, self.changed_at, self.turns + 1))
 
     def _alarm(self, since: float) -> Callable[[], bool]:
         """Whether the engine's alarm should end a wait: it would be for nothing while a cool-down lasts."""
@@ -91,7 +121,21 @@ class Loop:
         return lambda: self.engine.alarmed and self.clock.now() >= earliest
 
     def turn(self) -> Turn:
-        """Do one turn. Only a failure to observe raises: without measures there is nothing to decide."""
+        """Do one turn, for the first request if one waits, else for the policy.
+
+        Only a failure to observe raises: without measures there is nothing to decide.
+        """
+        ticket = self.requests.take() if self._request_waits() else None
+        try:
+            turn = self._turn(ticket)
+            if ticket is not None:
+                ticket.answer(Answer(turn.plan, turn.outcome))
+        finally:
+            if ticket is not None:
+                ticket.answer(RefusedError("the run ended before this was answered; see `rheostat explain`"))
+        return turn
+
+    def _turn(self, ticket: Ticket | None) -> Turn:
         now = self.clock.now()
         observation = self.engine.observe()
         evaluation = evaluate(self.engine.topology, observation, self.engine.model, self.engine.kinds[0])
@@ -110,7 +154,11 @@ class Loop:
             seed=self.seed,
             local_start=self.clock.local_time(now) - now,  # changes with daylight saving time
         )
-        proposal = self._advised(self._ask(situation), situation)
+        self._last = situation
+        if ticket is None:
+            proposal = self._advised(self._ask(situation), situation)
+        else:
+            proposal = replace(ticket.request.proposal(situation), advice=self.advice)
         self.turns += 1
         plan = self.guards.check(proposal, situation, self.changed_at, self.turns)
         decision = Decision(self.turns, observation, evaluation, plan, self.memory)

@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 from typing import Any
 
+from rheostat.analyze.leaves import LEAF_THROUGHPUT, leaf_throughput
 from rheostat.control.turn import Decision, Turn
 from rheostat.journal.liveness import Liveness, judge_liveness, pending_after
+from rheostat.journal.measured import WINDOWS
 from rheostat.journal.reader import JournalReader
 from rheostat.journal.rows import EFFECT_TURNS, PENDING, TurnSummary, summarise_pending
-from rheostat.model.decision import Outcome, Status
+from rheostat.model.decision import TRIED, Outcome, Status
 from rheostat.model.errors import UserError
-from rheostat.model.observation import Measure
+from rheostat.model.observation import Measure, Observation
 
 # What policies promise, and the measure of a turn that shows it.
 EFFECTS = {
@@ -20,6 +22,8 @@ EFFECTS = {
     "backlog (rows)": "backlog",
     "nodes": "nodes",
 }
+
+PREDICTED_TURNS = 60  # whose windows are compared with a prediction
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,18 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
+class Prediction:
+    """A throughput that P4's compute model predicted, and the real one from then to the next change."""
+
+    before: Measure  # rows/s that the leaves finished in the last windows before
+    expected: float
+    measured: Measure  # None: no window shows it yet
+    lately: Measure  # in the last minute of them: queues that drained at first have less effect on it
+    windows: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """One decision, from the measures behind it to its effect."""
 
@@ -40,6 +56,7 @@ class Explanation:
     summary: TurnSummary
     decision: Decision | None  # None: the journal kept its summary only
     following: tuple[TurnSummary, ...]  # the turns that show its effect, up to the next change
+    prediction: Prediction | None = None  # where it predicted the throughput of the leaves
 
     @property
     def outcome(self) -> Outcome | None:
@@ -80,7 +97,48 @@ def explain(journal: JournalReader, number: int | None, now: float) -> Explanati
         return Explanation(facts, liveness, summarise_pending(pending), pending, ())
     summary = _summary(journal, number or _latest_change(journal) or newest.number)
     following = _until_next_change(journal.following(summary.number, EFFECT_TURNS))
-    return Explanation(facts, liveness, summary, journal.turn(summary.number), following)
+    decision = journal.turn(summary.number)
+    predicted = _prediction(journal, decision) if decision else None
+    return Explanation(facts, liveness, summary, decision, following, predicted)
+
+
+def _prediction(journal: JournalReader, decision: Turn) -> Prediction | None:
+    """Compare a prediction with all windows up to the next change: the first few may still drain a queue."""
+    expected = decision.plan.expected.get(LEAF_THROUGHPUT)
+    if expected is None or decision.outcome.status != Status.APPLIED:
+        return None
+    number = decision.number
+    before = _since_the_last_change(journal, number)
+    after = _up_to_the_next_change(journal, number)
+    seconds = after[-1].end - after[0].start if after else 0.0
+    return Prediction(
+        leaf_throughput(before, lately=True),
+        expected,
+        leaf_throughput(after),
+        leaf_throughput(after, lately=True),
+        len(after),
+        seconds,
+    )
+
+
+def _since_the_last_change(journal: JournalReader, number: int) -> list[Observation]:
+    """The windows up to a turn, its own included, that ran in its configuration, as far as they are kept."""
+    windows: list[Observation] = []
+    for turn in filter(None, map(journal.turn, range(number, max(0, number - WINDOWS), -1))):
+        if windows and turn.outcome.status in TRIED:
+            break
+        windows.insert(0, turn.observation)
+    return windows
+
+
+def _up_to_the_next_change(journal: JournalReader, number: int) -> list[Observation]:
+    """The windows after a turn, as far as they are kept."""
+    windows: list[Observation] = []
+    for turn in filter(None, map(journal.turn, range(number + 1, number + 1 + PREDICTED_TURNS))):
+        windows.append(turn.observation)
+        if turn.outcome.status in TRIED:
+            break
+    return windows
 
 
 def _latest_change(journal: JournalReader) -> int | None:

@@ -54,6 +54,12 @@ class JournalReader(JournalFile):
         """The newest turn, which is always kept in full."""
         return self._turn("ORDER BY number DESC LIMIT 1")
 
+    def newest(self, count: int) -> list[Turn]:
+        """The newest turns that are kept in full, oldest first."""
+        rows = self._rows("SELECT turn FROM details ORDER BY number DESC LIMIT ?", count)
+        with self._errors_named():
+            return [self._read(text) for (text,) in reversed(rows)]
+
     def pending(self) -> Decision | None:
         """The decision without an outcome: its change is under way, or its controller was killed."""
         if self._version != VERSION:

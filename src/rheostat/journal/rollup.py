@@ -35,7 +35,7 @@ def make_room(db: sqlite3.Connection, most_bytes: float) -> None:
         lambda: _drop_details(db, Worth.NOTABLE, RECENT),
         lambda: _roll_up(db, Worth.NOTABLE, RECENT, share / SUMMARY_BYTES),
         lambda: _drop_events(db, share / SUMMARY_BYTES),
-        lambda: _drop_details(db, Worth.APPLIED, 1),
+        lambda: _drop_details(db, Worth.APPLIED, _since_change(db)),
         lambda: _roll_up(db, Worth.NOTABLE, 1, 0),
         lambda: _drop_events(db, 0),
         lambda: _merge(db, 1),
@@ -112,6 +112,12 @@ def _drop_events(db: sqlite3.Connection, least: float) -> bool:
     oldest = f"SELECT rowid FROM events ORDER BY rowid LIMIT {(count + 1) // 2}"
     db.execute(f"DELETE FROM events WHERE rowid IN ({oldest})")
     return True
+
+
+def _since_change(db: sqlite3.Connection) -> int:
+    """The turns since the newest change, with it: it is what people ask about, so it keeps its details."""
+    newest = db.execute("SELECT MAX(number) FROM turns WHERE worth = ?", (Worth.APPLIED,)).fetchone()[0]
+    return 1 if newest is None else _last(db) - int(newest) + 1
 
 
 def _last(db: sqlite3.Connection) -> int:

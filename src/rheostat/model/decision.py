@@ -81,6 +81,7 @@ class Proposal:
     alert: str | None = None
     rewrite: Rewrite | None = None  # of a plain script's state, which restarts the script
     advice: str | None = None  # what would help, and is not done
+    asked_by: str | None = None  # the person who asked for it by hand; None: the policy did
 
     def changes(self, current: Configuration) -> bool:
         """Whether the proposal changes anything."""
@@ -108,6 +109,7 @@ class Plan:
     changes: bool = True
     rewrite: Rewrite | None = None  # of a plain script's state, which restarts the script
     advice: str | None = None  # what would help, and is not done
+    asked_by: str | None = None  # the person who asked for it by hand; None: the policy did
 
     def __post_init__(self) -> None:
         if self.placement.contradicts(self.current, self.target):

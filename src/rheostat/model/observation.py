@@ -6,16 +6,21 @@ from dataclasses import dataclass, field
 from pydantic import ConfigDict
 
 Measure = float | None
+ARRIVAL_PARTS = 6  # of a window, for each of which the arrivals are told
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceMeasures:
-    """One parallel copy of an operator, if the engine can tell the copies apart."""
+    """One parallel copy of an operator, if the engine can tell the copies apart.
+
+    `utilisation` is the CPU that it used / the most that it can use while it may work: one core, or the cores
+    of its node where these are fewer. Slots may outnumber cores: the instances of a full node may look idle.
+    """
 
     node: str
     received: Measure = None  # rows in the window
     processed: Measure = None
-    utilisation: Measure = None  # CPU used / CPU offered by its slot
+    utilisation: Measure = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,7 @@ class OperatorMeasures:
     partition_seconds: Measure = None  # for which a batch holds a slot per state partition, rows or not
     state_seconds: Measure = None  # the part of busy_seconds that the state partitions took
     waiting: Measure = None  # rows in its queue at the window's end
-    arrivals: tuple[float, ...] = ()  # rows received in equal parts of the window, in order
+    arrivals: tuple[float, ...] = ()  # rows that arrived in equal parts of the window, in order
     instances: tuple[InstanceMeasures, ...] = ()
     skew: Measure = None  # the largest instance's rows (or CPU) over their mean; 1: even
 
@@ -72,7 +77,7 @@ class NodeMeasures:
     hidden: bool = False  # not offered for placement while it is being emptied
     price_per_hour: float = 0.0
     gc: Measure = None  # the share of the window in which its executors collected garbage
-    compiling: Measure = None  # CPU seconds of the JVMs' compilers / all CPU seconds of the window
+    compiling: Measure = None  # seconds of the JVMs' compilers and class loading / all CPU seconds
     heap: Measure = None  # heap that is in use after a collection / its limit
 
     @property
@@ -102,7 +107,9 @@ class ApplicationMeasures:
     running_seconds: Measure = None  # since the batch that runs began
     tasks_done: int | None = None  # of the batch that runs
     tasks_left: int | None = None
-    late_batches: int | None = None  # in a row that took longer than the trigger, or have already
+    late_batches: int | None = (
+        None  # in a row that took longer than the trigger; in Real-Time Mode, after which rows wait
+    )
 
     @property
     def total_load(self) -> Measure:

@@ -65,16 +65,18 @@ class Autoscale(Policy):
             },
         )
         acting = [name for name in final if wanted[name] != current[name]]
+        short = situation.short_of_cpu  # hypothesis H2, that the resources suffice, is for the nodes to meet
         overruled = tuple(
             f"{name}: local {local[name]} became {final[name]} because of what happens upstream"
             for name in final
             if final[name] != local[name]
         )
-        if not acting:
+        if not acting and not short:
             quiet = hold(situation, "no operator's activity asks for a change that its limits allow")
             return replace(quiet, rejected=overruled), {"changed": False, "windows": windows}
-        reason = "; ".join(f"{name} {final[name]} at activity {activity[name]:.2f}" for name in acting[:4])
-        causes = tuple(
+        words = [f"{name} {final[name]} at activity {activity[name]:.2f}" for name in acting[:4]]
+        reason = "; ".join([*words, *([f"nodes for {short}"] if short else [])])
+        causes = ((short,) if short else ()) + tuple(
             self._cause(name, activity[name])
             for name in final
             if final[name] == local[name] and (final[name] == "out" or wanted[name] != current[name])
@@ -100,7 +102,7 @@ class Autoscale(Policy):
             expected = sum(max(0.0, forecast.at(middle)) * length for middle in middles) + waiting
             rates[name] = expected / seconds
             rising[name] = forecast.change(0.0, seconds) > 1e-9 * max(1.0, abs(forecast.at(0.0)))
-        costs = NewestCosts(situation.topology, situation.slot_cores)
+        costs = NewestCosts(situation.topology, situation.instance_cores)
         costs.learn(situation.observation, situation.evaluation)
         slots = sum(node.slots for node in situation.observation.nodes)
         return situation.model.utilisation(

@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, ClassVar
 
-from rheostat.analyze.evaluation import Evaluation, slot_cores
+from rheostat.analyze.backlog import PATIENCE_SECONDS, drain_rate, waits_too_long
+from rheostat.analyze.evaluation import Evaluation, instance_cores
 from rheostat.analyze.execution import ExecutionModel, ceil
-from rheostat.analyze.overload import overload
+from rheostat.analyze.overload import OVERLOADED, overload
 from rheostat.analyze.rates import visits
 from rheostat.model.configuration import Bounds, Configuration, NodeKind
 from rheostat.model.decision import Cause, Placement, Proposal
-from rheostat.model.observation import Observation
+from rheostat.model.observation import InstanceMeasures, Observation
 from rheostat.model.topology import Topology
 from rheostat.policies.relief import no_smaller, relieve
 
@@ -60,13 +61,45 @@ class Situation:
         return random.Random(f"{self.seed}:{turn}")
 
     @property
-    def slot_cores(self) -> float:
-        """CPU that a slot offers, on average over the nodes that there are."""
-        return slot_cores(self.observation, self.kind)
+    def instance_cores(self) -> float:
+        """The most CPU that an instance can count on, on average over the nodes that there are."""
+        return instance_cores(self.model, self.observation, self.kind)
+
+    def replicas(self, name: str) -> tuple[InstanceMeasures, ...]:
+        """An operator's instances, each as busy as measured; one that waits for others than its rows is busy.
+
+        Where stages take turns, or nobody can tell the instances apart, each is as busy as the operator.
+        """
+        measures, judged = self.observation.operators[name], self.evaluation.operators[name]
+        known = [(each, each.utilisation) for each in measures.instances if each.utilisation is not None]
+        if self.model.takes_turns or not known or len(known) < len(measures.instances):
+            return (InstanceMeasures("", utilisation=judged.utilisation),) * max(1, measures.parallelism)
+        waits = self.evaluation.waits(name) / len(known)
+        return tuple(replace(each, utilisation=used + waits) for each, used in known)
+
+    @property
+    def load_to_serve(self) -> float:
+        """The load, and beside it what waits too long: that should be gone in DRAIN_SECONDS."""
+        return self.load + drain_rate(self.observation, self.model)
+
+    @property
+    def catch_up(self) -> float:
+        """How many times its demand an operator must serve, so that what waits too long is gone in time."""
+        return self.load_to_serve / self.load if self.load > 0 else 1.0
+
+    def source_loads(self, load: float) -> dict[str, float]:
+        """A load of all sources together, divided among them as in this window."""
+        offered = {name: self.observation.application.load[name] or 0.0 for name in self.topology.sources}
+        return {name: part * load / self.load for name, part in offered.items()} if self.load else offered
 
     def slots_on(self, nodes: int) -> int:
         """The slots of so many nodes: the oldest of those that there are, and more of the default kind."""
         return sum(self._on(nodes, [node.slots for node in self.observation.nodes], self.kind.slots))
+
+    def cores_on(self, nodes: int) -> float:
+        """The cores of so many nodes, as `slots_on` counts them."""
+        there = [node.cores for node in self.observation.nodes][:nodes]
+        return sum(there) + self.kind.cores * (nodes - len(there))
 
     def executors_on(self, nodes: int) -> int:
         """The executors of so many nodes, as `slots_on` counts them."""
@@ -77,9 +110,32 @@ class Situation:
     def _on(self, nodes: int, there: list[int], more: int) -> list[int]:
         return [*there[:nodes], *[more] * (nodes - len(there))]
 
-    def nodes_for(self, parallelism: Mapping[str, int]) -> int:
-        """The fewest nodes whose slots run this parallelism: the oldest, then more of the default kind."""
-        return self.bounds.nodes(self.nodes_with(self.model.slots_for(parallelism)))
+    def nodes_for(self, parallelism: Mapping[str, int], cores: float | None = None) -> int:
+        """The fewest nodes whose slots run this parallelism, and which have the cores for it.
+
+        They are the oldest, then more of the default kind. Unless cores are given, they are as many as keep
+        the nodes from being overloaded by the present load.
+        """
+        needed = self.nodes_with(self.model.slots_for(parallelism))
+        if self.model.cores_apart:
+            wanted = self.evaluation.cores / OVERLOADED if cores is None else cores
+            needed = max(needed, self.nodes_with_cores(wanted))
+        return self.bounds.nodes(needed)
+
+    def nodes_with_cores(self, cores: float) -> int:
+        """The fewest nodes that have so many cores, whatever the bounds."""
+        there = list(accumulate(node.cores for node in self.observation.nodes))
+        if not there or there[-1] < cores - 1e-9:
+            return len(there) + ceil((cores - (there[-1] if there else 0.0)) / self.kind.cores)
+        return next(count for count, together in enumerate(there, 1) if together >= cores - 1e-9)
+
+    @property
+    def short_of_cpu(self) -> Cause | None:
+        """The CPU that the load needs beyond what nodes can give; None: it fits."""
+        needed, room = self.evaluation.cores, OVERLOADED * sum(node.cores for node in self.observation.nodes)
+        if not self.model.cores_apart or needed <= room:
+            return None
+        return Cause("cores needed", "the load", needed, ">", room)
 
     def nodes_with(self, slots: int) -> int:
         """The fewest nodes that have so many slots, whatever the bounds."""
@@ -108,10 +164,14 @@ class Start:
     def sized_for(self, load: float, target: float = 0.8) -> Configuration:
         """The smallest configuration that the stated costs allow for a load."""
         kind, per_row = self.kind, visits(self.topology)
-        slots_per_core = load / kind.slot_cores
-        busy = {o.name: slots_per_core * per_row[o.name] * o.cost_seconds for o in self.topology.operators}
+        cores = {o.name: load * per_row[o.name] * o.cost_seconds for o in self.topology.operators}
+        per_instance = self.model.instance_cores(kind.cores, kind.slots)
+        busy = {name: work / per_instance for name, work in cores.items()}
         parallelism = self.bounds.parallelism(self.topology, self.model.parallelism_for(busy, target))
-        nodes = self.bounds.nodes(ceil(self.model.slots_for(parallelism) / kind.slots))
+        needed = ceil(self.model.slots_for(parallelism) / kind.slots)
+        if self.model.cores_apart:
+            needed = max(needed, ceil(sum(cores.values()) / (OVERLOADED * kind.cores)))
+        nodes = self.bounds.nodes(needed)
         return Configuration(parallelism, nodes * kind.executors, nodes)
 
 
@@ -130,7 +190,8 @@ class Info:
         return self.kind != "static"
 
 
-WAITS = "no batch ended in this window, so nothing shrinks"
+STALE = "no batch ended in this window, so nothing shrinks"
+WAITS = f"rows wait for more than {PATIENCE_SECONDS:g} s, so nothing shrinks"
 
 
 @dataclass(frozen=True)
@@ -159,14 +220,7 @@ class Policy(ABC):
         )
         if situation.model.scales_nodes_only:
             target = _tasks_at_once(situation, target)
-        if (
-            situation.observation.application.stale
-            and (grown := no_smaller(situation.configuration, target)) != target
-        ):
-            if grown == situation.configuration:
-                return hold(situation, f"hold: {WAITS}"), memory
-            return Proposal(grown, f"{reason}; {WAITS}", proposal.causes, alert=proposal.alert), memory
-        return replace(proposal, target=target, reason=reason), memory
+        return _not_too_soon(situation, replace(proposal, target=target, reason=reason)), memory
 
     def initial(self, start: Start) -> Configuration:
         """The configuration to start with: just enough for the first load, unless a policy says otherwise."""
@@ -175,6 +229,19 @@ class Policy(ABC):
     @abstractmethod
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
         """Wish for a configuration; every measure in `situation.evaluation` is known here."""
+
+
+def _not_too_soon(situation: Situation, wished: Proposal) -> Proposal:
+    """The wish without what shrinks, where nobody can know yet that less would do."""
+    stale = situation.observation.application.stale
+    if not stale and not waits_too_long(situation.observation, situation.model):
+        return wished
+    grown, why = no_smaller(situation.configuration, wished.target), STALE if stale else WAITS
+    if grown == wished.target and not (wished.placement.remove or wished.placement.take):
+        return wished
+    if grown == situation.configuration:
+        return replace(hold(situation, f"hold: {why}"), rejected=wished.rejected, alert=wished.alert)
+    return Proposal(grown, f"{wished.reason}; {why}", wished.causes, wished.rejected, alert=wished.alert)
 
 
 def hold(situation: Situation, reason: str, causes: tuple[Cause, ...] = ()) -> Proposal:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from rheostat.analyze.backlog import PATIENCE_SECONDS
 from rheostat.analyze.execution import ExecutionModel, Pipelined, Staged, Storm
 from rheostat.model.configuration import Bounds
 from rheostat.model.decision import Proposal
@@ -24,6 +25,7 @@ LOADS = (0.0, 1.0, 900.0, 3_000.0, 12_000.0, 12_000.0, 500_000.0, 700.0, 50.0, 0
 OVERLOAD, IDLE = 6_000.0, 50.0  # rows/s; the first keeps 0.6, 3.0 and 2.4 slots busy
 SMALL, LARGE = ((1, 1, 1), 2), ((4, 6, 4), 7)  # instances and nodes; a slot for each instance
 MANY_TURNS = 60
+ASKING = 0.0025  # seconds for which a row waits, five times its CPU: 900 rows/s hold 2.7 instances
 
 
 def check(policy: Policy) -> None:
@@ -108,6 +110,24 @@ def does_not_shrink_on_an_overload_that_is_half_measured(policy: Policy) -> None
         assert not smaller and wanted.nodes >= had.nodes, f"{model.name}: {proposal.reason}"
 
 
+def does_not_shrink_while_rows_wait_for_long(policy: Policy) -> None:
+    for model in MODELS:
+        parallelism, nodes = sized(LARGE, model)
+        backlog = IDLE * (2 * PATIENCE_SECONDS + 2 * (model.trigger_seconds or 0.0))
+        current = situation(IDLE, parallelism, nodes, waiting=backlog, model=model)
+        proposal, _ = policy.decide(current, {})
+        had, wanted = current.configuration, proposal.target
+        smaller = [name for name in had.parallelism if wanted.parallelism[name] < had.parallelism[name]]
+        assert not smaller and wanted.nodes >= had.nodes, f"{model.name}: {proposal.reason}"
+
+
+def leaves_an_operator_that_waits_what_it_needs(policy: Policy) -> None:
+    """It takes little CPU, and yet each row holds an instance for as long as it waits."""
+    for model in (Pipelined(), Staged()):
+        _, last = settled(policy, model, 900.0, *sized(LARGE, model), ASKING)
+        assert highest(last) <= 1, f"{model.name}: {highest(last):.2f} of what is left would be needed"
+
+
 def memory_stays_bounded(policy: Policy) -> None:
     sizes: list[int] = []
     memory: Mapping[str, Any] = {}
@@ -150,6 +170,8 @@ CHECKS: tuple[Callable[[Policy], None], ...] = (
     grows_until_a_lasting_overload_is_served,
     shrinks_when_there_is_little_to_do,
     does_not_shrink_on_an_overload_that_is_half_measured,
+    does_not_shrink_while_rows_wait_for_long,
+    leaves_an_operator_that_waits_what_it_needs,
     memory_stays_bounded,
     memory_survives_a_json_round_trip,
     every_proposal_has_a_reason,

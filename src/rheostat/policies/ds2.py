@@ -55,6 +55,7 @@ class Ds2(Policy):
             situation.topology,
             situation.model.parallelism_for({name: needed * busy for name, busy in per_row.items()}, 1.0),
         )
+        cores = situation.evaluation.cores_of({name: needed * busy for name, busy in per_row.items()})
 
         def utilisation(rate: float) -> dict[str, float]:
             slots = sum(node.slots for node in situation.observation.nodes)
@@ -65,7 +66,8 @@ class Ds2(Policy):
         # While a long backlog is worked off nothing need be free beside it, and nothing shrinks.
         behind = backlog > load * self.lag_threshold
         high, low = 1.0 if behind else self.utilization_max, self.utilization_min
-        causes = [
+        causes = [cause] if (cause := situation.short_of_cpu) else []
+        causes += [
             Cause("utilisation", name, used, ">", high)
             for name, used in utilisation(load + high * catch_up).items()
             if used > high and wanted[name] > current[name]
@@ -80,7 +82,8 @@ class Ds2(Policy):
             inside = f"every operator's true utilisation is within [{low}, {high}], or cannot change"
             return hold(situation, inside), memory
         reason = f"sustain {needed:,.0f} rows/s for a load of {load:,.0f}: " + "; ".join(map(str, causes[:3]))
-        return wish(situation, wanted, reason, causes=tuple(causes)), memory
+        nodes = situation.nodes_for(wanted, sum(cores.values()))
+        return wish(situation, wanted, reason, nodes=nodes, causes=tuple(causes)), memory
 
 
 def _busy_per_row(situation: Situation) -> dict[str, float]:
@@ -97,4 +100,4 @@ def _seconds_per_row(situation: Situation, name: str) -> float:
     measures = situation.observation.operators[name]
     if measures.row_busy_seconds and measures.processed:
         return measures.row_busy_seconds / measures.processed
-    return situation.evaluation.operators[name].cost_seconds / situation.slot_cores
+    return situation.evaluation.operators[name].cost_seconds / situation.instance_cores

@@ -20,7 +20,7 @@ class ApplicationManager:
         """Every OM proposes on the same grants; the AM grants in topology order what nobody took before."""
         grants.tokens = self._tokens(situation, memory)
         chance = situation.chance(turn)
-        replicas_of = {name: _replicas(situation, name) for name in situation.topology.order}
+        replicas_of = {name: situation.replicas(name) for name in situation.topology.order}
         claims = {name: _om_node(grants, replicas, chance.random()) for name, replicas in replicas_of.items()}
         for name, replicas in replicas_of.items():
             used = [replica.utilisation or 0.0 for replica in replicas]
@@ -77,15 +77,6 @@ class ApplicationManager:
         if left is None:
             return size
         return min(size, float(left) + self.tokens_per_hour * (situation.now - float(memory["now"])) / 3600)
-
-
-def _replicas(situation: Situation, name: str) -> tuple[InstanceMeasures, ...]:
-    """The operator's replicas; where the engine cannot tell them apart, each is as busy as the operator."""
-    measures = situation.observation.operators[name]
-    if measures.instances and all(replica.utilisation is not None for replica in measures.instances):
-        return measures.instances
-    used = situation.evaluation.operators[name].utilisation
-    return (InstanceMeasures(node="", utilisation=used),) * max(1, measures.parallelism)
 
 
 def _om_node(grants: Grants, replicas: tuple[InstanceMeasures, ...], draw: float) -> str | None:

@@ -11,6 +11,7 @@ from rheostat.analyze.execution import ceil
 from rheostat.analyze.forecasts import Forecaster, find_forecaster
 from rheostat.analyze.minutes import MINUTE, Piece, minute_means, remember
 from rheostat.analyze.node_overhead import Overhead, OverheadProfile, even_node_loads
+from rheostat.analyze.selectivity_profile import SelectivityProfile
 from rheostat.model.decision import Cause, Proposal, Relation
 from rheostat.policies.base import Info, Memory, Policy, Situation, hold, wish
 
@@ -60,19 +61,22 @@ class Elysium(Policy):
         return find_forecaster(self.forecast)
 
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
-        window, slot_cores = situation.observation, situation.slot_cores
-        costs = PROFILES[self.profile](situation.topology, slot_cores, memory.get("profile", {}))
+        window, learned = situation.observation, memory.get("profile", {})
+        costs = PROFILES[self.profile](situation.topology, situation.instance_cores, learned)
         costs.learn(window, situation.evaluation)
+        selectivity = SelectivityProfile(situation.topology, learned)
+        selectivity.learn(window)
         nodes_profile = OverheadProfile(memory.get("profile"))
         nodes_profile.learn(window)
         recent = remember(memory.get("recent", []), window.start, window.end, situation.load, self.n_ilp)
-        memory = {"profile": {**costs.state, **nodes_profile.state}, "recent": recent}
+        profile = {**costs.state, **selectivity.state, **nodes_profile.state}
+        memory = {"profile": profile, "recent": recent}
 
         load = self._load(situation, recent)
-        busy = costs.busy(situation.rates_at(load))
+        busy = costs.busy(selectivity.rates(situation.source_loads(load)))
         parallelism = self._parallelism(situation, busy)
         overhead = nodes_profile.overhead() if self.profile != "exact" else Overhead()
-        cores = {name: slots * slot_cores for name, slots in busy.items()}
+        cores = situation.evaluation.cores_of(busy)
         nodes, highest = self._nodes(situation, parallelism, cores, overhead)
         return self._proposal(situation, load, parallelism, nodes, highest), memory
 
@@ -100,13 +104,13 @@ class Elysium(Policy):
         return wish(situation, parallelism, reason, nodes=nodes, causes=causes)
 
     def _load(self, situation: Situation, recent: list[Piece]) -> float:
-        """The present load, or the one forecast for the end of the horizon where that is higher."""
+        """The present load with what waits, or that forecast for the end of the horizon if it is higher."""
         if not self.proactive or not situation.load:  # of no rows there is no mix to scale
-            return situation.load
+            return situation.load_to_serve
         forecast = self._forecaster.forecast(minute_means(recent, self.n_ilp), situation.local_start)
         if forecast is None:
-            return situation.load
-        return max(situation.load, forecast.at(recent[-1][1] + MINUTE * self.horizon_minutes))
+            return situation.load_to_serve
+        return max(situation.load_to_serve, forecast.at(recent[-1][1] + MINUTE * self.horizon_minutes))
 
     def _parallelism(self, situation: Situation, busy: dict[str, float]) -> dict[str, int]:
         """Lines 2 to 9: as few instances as keep each at or below core_max, and not below core_min."""

@@ -28,16 +28,20 @@ def situation(
     *,
     now: float = 60.0,
     waiting: float = 0.0,
+    asking_seconds: float = 0.0,
     arrivals: tuple[float, ...] = (),
     model: ExecutionModel | None = None,
     bounds: Bounds = Bounds(max_nodes=20),
+    kind: NodeKind = NodeKind(cores=2, slots=2),
 ) -> Situation:
-    """Everything measured, nothing lost: `words` at a load on nodes of two slots with one core each.
+    """Everything measured, nothing lost: `words` at a load on nodes of one kind.
+
+    `asking_seconds`: for how long each row of split waits beside its CPU, as if it asked a remote service.
 
     >>> {name: round(op.utilisation, 2) for name, op in situation(load=1_000).evaluation.operators.items()}
     {'lines': 0.1, 'split': 0.5, 'count': 0.4}
     """
-    kind, seconds = NodeKind(cores=2, slots=2), 60.0
+    seconds = 60.0
     counts = dict(zip(WORDS.names, parallelism, strict=True))
     rates = demand(WORDS, {"lines": load})
     names = [f"n{index + 1}" for index in range(nodes)]
@@ -49,17 +53,20 @@ def situation(
     for operator in WORDS.operators:
         rows, count = rates[operator.name] * seconds, counts[operator.name]
         cpu = rows * operator.cost_seconds
+        asking = rows * asking_seconds if operator.name == "split" else 0.0
         operators[operator.name] = OperatorMeasures(
             parallelism=count,
             received=rows,
             processed=rows,
             emitted={s.downstream: rows * s.rows_per_row for s in WORDS.outputs[operator.name]},
             cpu_seconds=cpu,
-            busy_seconds=cpu,
+            busy_seconds=cpu + asking,
             waiting=waiting,
             arrivals=arrivals or (rows / 6,) * 6,
             instances=tuple(
-                InstanceMeasures(node, rows / count, rows / count, cpu / count / seconds)
+                InstanceMeasures(
+                    node, rows / count, rows / count, cpu / count / seconds / min(1.0, kind.cores)
+                )
                 for node in hosts[operator.name]
             ),
         )

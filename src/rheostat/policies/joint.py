@@ -83,12 +83,8 @@ class Joint(Policy):
 
     @staticmethod
     def _core_usage(situation: Situation, name: str) -> float:
-        """The busiest instance's CPU as measured, so a queue that is being worked off counts as stress."""
-        instances = situation.observation.operators[name].instances
-        measured = [instance.utilisation for instance in instances if instance.utilisation is not None]
-        if not measured or len(measured) < len(instances):  # the unknown one may be the busiest
-            return situation.evaluation.operators[name].utilisation
-        return max(measured)
+        """The busiest instance as measured, so a queue that is being worked off counts as stress."""
+        return max(replica.utilisation or 0.0 for replica in situation.replicas(name))
 
     @staticmethod
     def _enough(situation: Situation, parallelism: Mapping[str, int], nodes: int) -> int:

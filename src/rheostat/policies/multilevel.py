@@ -138,14 +138,16 @@ class Multilevel(Policy):
         if not costs.windows:
             return Level(load, situation.configuration.parallelism, situation.configuration.nodes)
         upper = step * max(1, ceil(min(load / step - NOISE, 1e6)))
+        per_row = {name: slots / upper for name, slots in costs.busy(situation.rates_at(upper)).items()}
         return derive_level(
             upper,
-            {name: slots / upper for name, slots in costs.busy(situation.rates_at(upper)).items()},
+            per_row,
             situation.model,
             situation.kind,
             target=self.minHealth,
             node_limit=self.overloaded,
             nodes_only=self._nodes_only,
+            cores_per_row=situation.evaluation.cores_of(per_row),
         )
 
     def _step(self, situation: Situation, memory: Memory) -> float:

@@ -66,4 +66,5 @@ class Occupancy(Policy):
         application = situation.observation.application
         if application.batch_seconds is not None and application.trigger_seconds:
             return application.batch_seconds / application.trigger_seconds
-        return max(operator.utilisation for operator in situation.evaluation.operators.values())
+        busiest = max(operator.utilisation for operator in situation.evaluation.operators.values())
+        return max(busiest, situation.evaluation.cpu) * situation.catch_up

@@ -24,11 +24,16 @@ def sized(size: Size, model: ExecutionModel) -> Size:
 
 
 def settled(
-    policy: Policy, model: ExecutionModel, load: float, parallelism: tuple[int, int, int], nodes: int
+    policy: Policy,
+    model: ExecutionModel,
+    load: float,
+    parallelism: tuple[int, int, int],
+    nodes: int,
+    asking_seconds: float = 0.0,
 ) -> tuple[Situation, Situation]:
     """The first and the last situation of some turns at one load, in which each wish is granted at once."""
     memory: Mapping[str, Any] = {}
-    current, backlog = working(load, parallelism, nodes, 60.0, 0.0, model)
+    current, backlog = working(load, parallelism, nodes, 60.0, 0.0, model, asking_seconds)
     first, quiet = current, 0
     for turn in range(TURNS):
         proposal, memory = policy.decide(current, memory)
@@ -36,8 +41,8 @@ def settled(
         if quiet == QUIET_TURNS:
             break
         lines, split, count = (proposal.target.parallelism[name] for name in current.topology.names)
-        now = 60.0 * (turn + 2)
-        current, backlog = working(load, (lines, split, count), proposal.target.nodes, now, backlog, model)
+        size, now = ((lines, split, count), proposal.target.nodes), 60.0 * (turn + 2)
+        current, backlog = working(load, *size, now, backlog, model, asking_seconds)
     return first, current
 
 
@@ -48,9 +53,10 @@ def working(
     now: float,
     backlog: float,
     model: ExecutionModel,
+    asking_seconds: float = 0.0,
 ) -> tuple[Situation, float]:
     """A minute in which as much is processed as the slots allow, and the rest waits at the source."""
-    whole = situation(load=load, parallelism=parallelism, nodes=nodes, now=now, model=model)
+    whole = situation(load, parallelism, nodes, now=now, asking_seconds=asking_seconds, model=model)
     offered, most = 60 * load, highest(whole)
     part = min(1 + backlog / offered, 1 / most)
     backlog += offered * (1 - part)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rheostat.analyze.execution import ceil
+from rheostat.analyze.overload import OVERLOADED
 from rheostat.model.configuration import Configuration
 from rheostat.model.decision import Proposal
 
@@ -12,7 +13,9 @@ if TYPE_CHECKING:  # the base of all policies uses this module
     from rheostat.analyze.overload import Overload
     from rheostat.policies.base import Situation
 
-NO_ROOM = "all {} nodes that the limit allows are in use: allow more with --nodes, or larger ones with --node"
+NO_ROOM = (
+    "as many nodes as the limit allows ({}) are in use: allow more with --nodes, or larger ones with --node"
+)
 NO_TASKS = (
     "another node would stay empty, because all tasks already run at once: "
     "give the source or the shuffles of the script more partitions"
@@ -22,6 +25,7 @@ NO_SPREAD = (
     "trigger (such as Kafka's maxOffsetsPerTrigger), or bound RocksDB's share "
     "(spark.sql.streaming.stateStore.rocksdb.boundedMemoryUsage)"
 )
+STATE_SHARE = 0.2  # chosen: of the nodes' memory; where state holds less, other things fill the nodes
 Limits = dict[str, int]
 
 
@@ -113,18 +117,30 @@ def _useful_nodes(situation: Situation, limits: Limits) -> int:
 
 
 def _spreads(situation: Situation) -> bool:
-    """Whether another node would take over state: an operator can change, or its tasks wait for slots."""
-    had, model, application = situation.configuration, situation.model, situation.observation.application
+    """Whether another node would take over state, and enough of it to relieve the nodes that there are.
+
+    Each node that is added lowers the share that state has, so growth ends where it does not relieve. A node
+    with room shows that state does not move there: then the next one would stay as empty.
+    """
+    fullest = [max(node.memory or 0.0, node.heap or 0.0) for node in situation.observation.nodes]
+    if not fullest or sum(fullest) / len(fullest) <= OVERLOADED or _state_share(situation) < STATE_SHARE:
+        return False
+    model, slots = situation.model, situation.slots_on(situation.configuration.nodes)
     if not model.scales_nodes_only and set(situation.topology.names) - set(situation.topology.pinned):
         return True
-    stateless = application.state_rows == 0 and not application.state_bytes
-    if model.scales_nodes_only and stateless:
-        return False
-    slots = situation.slots_on(had.nodes)
     return any(
         operator.max_parallelism > slots and (operator.stateful or model.scales_nodes_only)
         for operator in situation.topology.operators
     )
+
+
+def _state_share(situation: Situation) -> float:
+    """What state holds of the memory of all nodes; 0 if nobody knows."""
+    kinds = {kind.name: kind for kind in situation.kinds}
+    application, nodes = situation.observation.application, situation.observation.nodes
+    megabytes = sum(kinds.get(node.kind, situation.kind).memory_mb for node in nodes)
+    held = application.state_memory_bytes or application.state_bytes or 0.0
+    return held / (megabytes * 2**20) if megabytes else 0.0
 
 
 def _filled(situation: Situation, target: Configuration, nodes: int, limits: Limits) -> dict[str, int]:
@@ -133,6 +149,8 @@ def _filled(situation: Situation, target: Configuration, nodes: int, limits: Lim
     if model.takes_turns:
         wanted = model.filling(target.parallelism, slots)
     else:
+        if model.cores_apart:  # an instance can use a core, but no more
+            slots = min(slots, model.slots_for({}) + ceil(situation.cores_on(nodes)))
         wanted = _shared_out(situation, target, slots, limits)
     within = {name: max(target.parallelism[name], min(wanted[name], limits[name])) for name in wanted}
     return situation.bounds.parallelism(situation.topology, within)

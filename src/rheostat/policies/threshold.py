@@ -28,15 +28,15 @@ class Threshold(Policy):
 
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
         wanted = dict(situation.configuration.parallelism)
-        causes = []
+        causes = [cause] if (cause := situation.short_of_cpu) else []
         for name, operator in situation.evaluation.operators.items():
-            limits = situation.topology.operator(name)
-            if operator.utilisation > self.high and wanted[name] < limits.max_parallelism:
+            limits, used = situation.topology.operator(name), operator.utilisation * situation.catch_up
+            if used > self.high and wanted[name] < limits.max_parallelism:
                 wanted[name] += situation.model.step
-                causes.append(Cause("utilisation", name, operator.utilisation, ">", self.high))
-            elif operator.utilisation < self.low and wanted[name] > limits.min_parallelism:
+                causes.append(Cause("utilisation", name, used, ">", self.high))
+            elif used < self.low and wanted[name] > limits.min_parallelism:
                 wanted[name] -= situation.model.step
-                causes.append(Cause("utilisation", name, operator.utilisation, "<", self.low))
+                causes.append(Cause("utilisation", name, used, "<", self.low))
         if not causes:
             inside = f"every operator is between {self.low:.0%} and {self.high:.0%}, or at its limit"
             return hold(situation, inside), memory

@@ -25,7 +25,7 @@ from rheostat.model.errors import UserError
 from rheostat.model.observation import Event
 from rheostat.policies.base import Start
 from rheostat.policies.foreign import first_configuration
-from rheostat.run import folder
+from rheostat.run import control_api, folder
 from rheostat.run.folder import JOURNAL
 from rheostat.run.heartbeat import Heartbeat
 from rheostat.run.order import Order, check_script, with_secret
@@ -105,6 +105,7 @@ def start_run(order: Order, say: Callable[[str], None] = lambda _: None) -> Iter
             order, journal, clock, began_at, site.provider, drivers[-1], start_driver, heartbeat
         )
         never_began.pop_all()
+        stack.enter_context(control_api.serving(order.folder, running.loop.requests))
         yield running
 
 

@@ -35,7 +35,7 @@ class Query:
         shows = self.began and self.stopping_at + self.shows_after <= self.time.at < self.ends_at
         return {"isTriggerActive": shows, "message": "Waiting for next trigger"}
 
-    def begin_no_other(self) -> None:
+    def _begin_no_other(self) -> None:
         self.stopping_at = self.time.at
 
     def awaitTermination(self, timeout: float) -> bool:  # noqa: N802
@@ -51,7 +51,7 @@ def stopped(monkeypatch: pytest.MonkeyPatch, every: float, began: bool, shows_af
     time = FakeTime()
     query = Query(time, every, began, shows_after)
     monkeypatch.setattr(boundary, "time", time)
-    monkeypatch.setattr(boundary, "_begin_no_other", Query.begin_no_other)
+    monkeypatch.setattr(boundary, "_begin_no_other", Query._begin_no_other)
     monkeypatch.setattr(boundary, "_has_tasks", lambda _query: False)  # its batch is still being planned
     boundary.stop_between_batches(cast(StreamingQuery, query), every)
     return query

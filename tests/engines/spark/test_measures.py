@@ -8,7 +8,7 @@ import pytest
 from rheostat.engines.spark.events import read_events
 from rheostat.engines.spark.observe.application_measures import application, stage_overhead, together
 from rheostat.engines.spark.observe.batch_window import BatchWindow
-from rheostat.engines.spark.observe.batches import Batch, Ledger, StageRun
+from rheostat.engines.spark.observe.batches import Batch, Ledger, StageRun, TaskRun
 from rheostat.engines.spark.observe.operator_measures import operators
 from rheostat.engines.spark.observe.partition_costs import with_partition_costs
 from rheostat.engines.spark.observe.query_window import Query
@@ -27,7 +27,7 @@ def stage(batch: int, number: int, parents: list[int], cpu: float = 0.1, **more:
         "event": "stage", "id": number, "parents": parents, "query": "q", "batch": batch, "tasks": 2,
         "failed": False,
         "cpu_ns": cpu * 1e9, "run_ms": 500, "wait_ms": 100, "gc_ms": 0, "python_ms": 0,
-        "each": [["0", cpu * 0.25e9, 30, 250], ["1", cpu * 0.75e9, 10, 250]],
+        "each": [["0", cpu * 0.25e9, 30, 250, 0, None], ["1", cpu * 0.75e9, 10, 250, 1, None]],
     }  # fmt: skip
     return {**event, **more}
 
@@ -127,8 +127,8 @@ def test_the_backlog_follows_from_what_the_source_was_offered() -> None:
 
 def batch(number: int, started: float, count: float, **more: Any) -> Batch:
     runs = (
-        StageRun(1, 0.1, 0.1, (("0", 0.1, count, 0.1),)),
-        StageRun(2, 0.4, 0.5, (("0", 0.1, 30, 0.2), ("1", 0.3, 10, 0.3))),
+        StageRun(1, 0.1, 0.1, (TaskRun("0", 0.1, count, 0.1),)),
+        StageRun(2, 0.4, 0.5, (TaskRun("0", 0.1, 30, 0.2), TaskRun("1", 0.3, 10, 0.3, 1))),
     )
     values: dict[str, Any] = {
         "finished": started + 1.0, "input_rows": count, "backlog": None,
@@ -239,15 +239,6 @@ def test_an_operator_that_shares_anothers_stage_costs_nothing_of_its_own() -> No
     assert result["in"].cpu_seconds == pytest.approx(0.5)
 
 
-def test_in_real_time_mode_instances_are_listed_with_their_nodes() -> None:
-    live = window(batch(1, 2, 40), before=batch(0, 0, 7), realtime=True)
-    result = operators(
-        CHAIN, CHAIN.names, live, {"in": (0,), "work": (1,)}, {}, {"0": "n1", "1": "n2"}, KINDS
-    )
-    assert [instance.node for instance in result["work"].instances] == ["n1", "n2"]
-    assert [instance.utilisation for instance in result["work"].instances] == pytest.approx([0.4, 1.2])
-
-
 def test_lag_is_the_age_of_the_oldest_row_when_its_batch_was_done() -> None:
     steady = window(batch(1, 2, 40), batch(2, 4, 60), before=batch(0, 0, 7), now=5.5)
     assert (
@@ -278,6 +269,18 @@ def test_a_stateful_stage_says_what_its_partitions_took_apart_from_its_rows() ->
     assert (result["work"].busy_seconds, result["work"].state_seconds) == pytest.approx((2.5, 2.0))
     assert result["work"].row_busy_seconds == pytest.approx(0.5)
     assert result["in"].partition_seconds is result["in"].state_seconds is None
+
+
+def test_state_that_foreach_batch_uses_twice_costs_both_times() -> None:
+    planned = (QueryStage("in"), QueryStage("work", stateful=True))
+    states = [{"allUpdatesTimeMs": 200}]
+    first = [stage(0, 1, [], place=0, places=2), stage(0, 2, [1], place=1, places=2)]
+    again = [stage(0, 3, [], place=0, places=2), stage(0, 4, [3], place=1, places=2)]
+    [read_twice], _ = read(Ledger(60.0, "in"), [*first, *again, progress(0, 1, 4, stateOperators=states)])
+    work = with_partition_costs(read_twice, planned).stages[1]
+    assert work.busy_seconds == pytest.approx(1.0)  # in both runs its two tasks held their slots for 0.25 s
+    assert work.state_seconds == pytest.approx(0.8)
+    assert len(work.each) == 2
 
 
 def test_what_rows_took_is_read_per_stateful_operator_from_below() -> None:
@@ -334,6 +337,23 @@ def test_lags_add_up_along_the_worst_path_and_backlogs_over_all_queries() -> Non
     assert (dict(result.load), result.throughput) == ({"in": 10.0}, 9.0)
     begins = {**measured, "in": replace(measured["in"], lag_seconds=None)}
     assert together(diamond, {name: name for name in lags}, begins).lag_seconds is None
+
+
+@pytest.mark.parametrize("finished", [2.0, None])
+def test_what_is_said_of_batches_is_said_of_one_query(finished: float | None) -> None:
+    quick = ApplicationMeasures(
+        batch_seconds=finished, trigger_seconds=3.0, running_seconds=1.0, tasks_done=7, tasks_left=1,
+        late_batches=1,
+    )  # fmt: skip
+    rare = ApplicationMeasures(
+        batch_seconds=finished and 30.0, trigger_seconds=60.0, running_seconds=25.0, tasks_done=5,
+        tasks_left=95, late_batches=0,
+    )  # fmt: skip
+    two = Topology("d", (Operator("quick"), Operator("rare")), ())
+    result = together(two, {"quick": "quick", "rare": "rare"}, {"quick": quick, "rare": rare})
+    leading = quick if finished else rare
+    for name in ("batch_seconds", "trigger_seconds", "running_seconds", "tasks_done", "late_batches"):
+        assert getattr(result, name) == getattr(leading, name), name
 
 
 @pytest.mark.parametrize("idle", [True, False])

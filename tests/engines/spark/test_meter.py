@@ -36,6 +36,7 @@ class Cluster:
                 heap=left,
                 cpu_seconds=cpu,
                 compile_seconds=cpu / 2,
+                load_seconds=cpu / 4,
                 memory_bytes=100.0,
             )
             for cpu, left in zip(cpu_seconds, heap, strict=True)
@@ -56,7 +57,7 @@ def test_executors_of_a_node_count_together_and_the_worst_heap_of_them(cluster: 
     cluster.meter.look()
     cluster.tell(11.0, 13.0, 10.5, at=10_000)
     used = cluster.meter.read(10.0)
-    assert astuple(used["a"]) == pytest.approx((0.4, 200.0, 0.03, 0.5, 0.2))
+    assert astuple(used["a"]) == pytest.approx((0.4, 200.0, 0.03, 0.75, 0.2))
     assert used["b"].cores == pytest.approx(0.05)
 
 

@@ -55,7 +55,7 @@ class Driver:
         return Report(read_events(events), (Executor("0", "h", 2, vitals=self.vitals),), queries)
 
     def ran(self, query: str, number: int, at: float, rows: int, seconds: float = 1.0) -> None:
-        each = [["0", int(rows * 4e6), rows, rows * 4]]  # 4 ms of CPU a row
+        each = [["0", int(rows * 4e6), rows, rows * 4, 0, None]]  # 4 ms of CPU a row
         stage = {"event": "stage", "id": number, "parents": [], "query": query, "batch": number, "tasks": 1,
                  "failed": False, "cpu_ns": rows * 4e6, "run_ms": rows * 4, "wait_ms": 0, "gc_ms": 0,
                  "python_ms": 0, "each": each}  # fmt: skip

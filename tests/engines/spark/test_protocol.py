@@ -41,7 +41,10 @@ ANSWERS: list[Answer | protocol.Failed] = [
     ),
     protocol.Description(None, None, False, {}, {}, 0, ()),
     protocol.Report(
-        read_events([*HEARD, 7]), (protocol.Executor("0", "h", 2, "http://w", False),), (STATUS,)
+        read_events([*HEARD, 7]),
+        (protocol.Executor("0", "h", 2, "http://w", False),),
+        (STATUS,),
+        (protocol.ServiceTime(7, 0, 1.5),),
     ),
     protocol.Refusal(None),
     protocol.Refusal("only RocksDB"),

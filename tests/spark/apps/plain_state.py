@@ -1,6 +1,7 @@
 """A plain PySpark script that keeps state and sets nothing.
 
-Arguments: a folder for all its files, rows per second.
+Arguments: a folder for all its files, rows per second, perhaps "forever": then it starts its query again
+whenever that ends, in a session of its own.
 """
 
 import json
@@ -37,4 +38,8 @@ def start(spark: SparkSession, folder: Path, rate: int) -> StreamingQuery:
 
 if __name__ == "__main__":
     session = SparkSession.builder.appName("plain").getOrCreate()
-    start(session, Path(sys.argv[1]), int(sys.argv[2])).awaitTermination()
+    forever = "forever" in sys.argv
+    own = session.newSession() if forever else session
+    start(own, Path(sys.argv[1]), int(sys.argv[2])).awaitTermination()
+    while forever:
+        start(own, Path(sys.argv[1]), int(sys.argv[2])).awaitTermination()

@@ -11,7 +11,7 @@ from rheostat.model.decision import Outcome, Plan, Status
 from rheostat.model.observation import Observation
 from rheostat.policies.registry import available, build
 from tests.spark.controllers import eventually
-from tests.spark.shared import Shared
+from tests.spark.shared import Shared, check_instances, check_line
 from tests.spark.support import observe_batches, observe_span, plan
 
 
@@ -93,9 +93,15 @@ def test_every_policy_of_the_core_decides_on_what_spark_measured(shared: Shared)
         assert "not measured" not in turn.plan.reason, (name, turn.plan.reason)
 
 
-def test_cpu_shares_are_those_of_the_known_costs(shared: Shared) -> None:
+def test_cpu_shares_are_those_of_the_known_costs_and_a_constant_load_is_a_flat_line(shared: Shared) -> None:
     observed = observe_span(shared.at(nodes=2, work=2, out=2), 12.0)
+    check_line(observed)
+    assert observed.operators["in"].waiting is None  # the rate source does not tell what it holds
     cpu = {name: observed.operators[name].cpu_seconds or 0.0 for name in ("work", "out")}
     # 4,000 rounds of a hash for each row against 200 for each of two, and what a task costs by itself.
     share = cpu["work"] / sum(cpu.values())
     assert 0.7 < share < 4_000 / 4_400 + 0.02
+
+
+def test_the_instances_of_an_operator_share_its_rows_and_cpu_on_their_nodes(shared: Shared) -> None:
+    check_instances(observe_batches(shared.at(nodes=2, work=2, out=2), 3))

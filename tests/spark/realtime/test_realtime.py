@@ -1,7 +1,9 @@
 """The mechanisms in Real-Time Mode, where every instance holds a slot and a query that lacks one dies."""
 
+import pytest
+
 from rheostat.model.decision import Status
-from tests.spark.shared import Shared
+from tests.spark.shared import CHAIN_LOAD, Shared, check_instances, check_line
 from tests.spark.support import observe_batches, plan
 
 
@@ -26,3 +28,14 @@ def test_instances_without_slots_are_refused_and_the_query_goes_on(shared: Share
     assert "8 instances need a slot each, there are 4" in outcome.reason
     observe_batches(engine, 1)
     assert engine.monitor.run_id == before
+
+
+def test_instances_share_rows_and_cpu_and_the_source_tells_what_arrived_and_what_waits(
+    shared: Shared,
+) -> None:
+    observed = observe_batches(shared.at(nodes=2, work=2, out=1), 2)
+    check_instances(observed)
+    check_line(observed)
+    source = observed.operators["in"]
+    assert source.received == pytest.approx(source.processed, rel=0.2)
+    assert source.waiting is not None and source.waiting < 2 * CHAIN_LOAD  # what comes between two batches

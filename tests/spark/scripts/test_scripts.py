@@ -40,6 +40,9 @@ def test_a_plain_script_runs_as_under_plain_spark_and_is_measured_from_its_first
         assert results(case, folder) == expected != []
         assert run.left() == []
         check_measures(run, case)
+        said = [event.text for event in run.events() if event.kind == "script" and ", into " in event.text]
+        assert len(said) == len(case.queries)
+        assert not any("@" in text for text in said), said
 
 
 def read(run: Controller) -> float:

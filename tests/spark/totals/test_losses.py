@@ -1,10 +1,8 @@
 """What is lost on a real cluster while an application runs; the order of steps is in tests/scenarios."""
 
-import contextlib
 import os
 import signal
 
-import psutil
 import pytest
 
 from rheostat.model.configuration import NodeKind
@@ -13,7 +11,7 @@ from rheostat.services.cleanup_process import members
 from rheostat.services.local_cluster import LocalCluster, Worker
 from tests.spark.controllers import eventually
 from tests.spark.shared import Shared
-from tests.spark.support import names, observe_batches, plan
+from tests.spark.support import executors_on, names, observe_batches, plan
 
 
 def test_a_worker_that_does_not_register_in_time_is_removed(
@@ -49,7 +47,7 @@ def test_an_executor_that_dies_while_the_query_runs_is_replaced_and_both_are_rep
     run, before = engine.monitor.run_id, {executor.id for executor in engine.monitor.executors}
     host = next(node for node in cluster.workers() if node.name == names(engine)[0])
     events = list(engine.observe().events)
-    _executors(host)[0].kill()
+    executors_on(host)[0].kill()
 
     def replaced() -> bool:
         events.extend(engine.observe().events)
@@ -79,14 +77,3 @@ def test_a_node_that_ends_by_itself_is_replaced(totals: Shared, cluster: LocalCl
     assert node != lost and node in engine.monitor.nodes_of_executors().values()
     assert engine.configuration == before
     observe_batches(engine, 2)
-
-
-def _executors(node: Worker) -> list[psutil.Process]:
-    """The executors' processes on a node."""
-    result = []
-    for pid in members(node.process.pid):
-        with contextlib.suppress(psutil.Error):
-            process = psutil.Process(pid)
-            if any("CoarseGrainedExecutorBackend" in word for word in process.cmdline()):
-                result.append(process)
-    return result

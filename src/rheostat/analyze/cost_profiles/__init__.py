@@ -10,7 +10,7 @@ from rheostat.analyze.cost_profiles.per_batch import BatchCosts
 from rheostat.analyze.cost_profiles.stated import StatedCosts
 from rheostat.model.topology import Topology
 
-# The profiles that ELYSIUM offers by name; each is built from a topology, the cores of a slot, and its state.
+# The profiles that ELYSIUM offers by name, each built from a topology, the cores of an instance, its state.
 PROFILES: Mapping[str, Callable[[Topology, float, Mapping[str, Any]], CostProfile]] = {
     "linear": LinearCosts,
     "exact": StatedCosts,

@@ -8,17 +8,16 @@ from rheostat.model.topology import Topology
 
 
 class NewestCosts:
-    """CPU per row as last measured; before that, the cost stated by the topology.
+    """For how long a row holds its instance, as last measured; before that, the cost stated by the topology.
 
-    It uses CPU time, because a row takes longer while threads share cores than it would in a slot of its
-    own.
+    What an operator itself waits counts (P3, equation 4: latency without the queue), but not the time for
+    which threads wait for each other's cores: a row would not take it in a slot of its own.
     """
 
     def __init__(
-        self, topology: Topology, slot_cores: float, state: Mapping[str, float] | None = None
+        self, topology: Topology, instance_cores: float, state: Mapping[str, float] | None = None
     ) -> None:
-        self._slot_cores = slot_cores
-        self._costs = {operator.name: operator.cost_seconds for operator in topology.operators}
+        self._costs = {o.name: o.cost_seconds / instance_cores for o in topology.operators}
         self._costs |= {name: cost for name, cost in (state or {}).items() if name in self._costs}
 
     @property
@@ -26,7 +25,11 @@ class NewestCosts:
         return dict(self._costs)
 
     def learn(self, observation: Observation, evaluation: Evaluation) -> None:
-        self._costs |= {name: operator.cost_seconds for name, operator in evaluation.operators.items()}
+        self._costs |= {
+            name: judged.busy / judged.demand
+            for name, judged in evaluation.operators.items()
+            if judged.demand > 0
+        }
 
     def busy(self, rates: Mapping[str, float]) -> dict[str, float]:
-        return {name: rate * self._costs[name] / self._slot_cores for name, rate in rates.items()}
+        return {name: rate * self._costs[name] for name, rate in rates.items()}

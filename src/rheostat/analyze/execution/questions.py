@@ -26,6 +26,7 @@ class ExecutionModel(ABC):
     takes_turns: bool = False  # whether operators take turns on all slots; if not, each instance has its own
     has_queues: bool = False  # whether every operator has a queue of rows
     scales_nodes_only: bool = False  # whether no operator can change, so that a policy chooses only nodes
+    cores_apart: bool = False  # whether nodes run out of CPU apart from slots, which may outnumber cores
     trigger_seconds: float | None = None  # the interval between batches; None: rows flow one by one
 
     @property
@@ -76,6 +77,10 @@ class ExecutionModel(ABC):
     def filling(self, parallelism: Mapping[str, int], slots: int) -> dict[str, int]:
         """The parallelism, raised until no slot is idle, if that takes nothing from other operators."""
         return dict(parallelism)
+
+    def instance_cores(self, node_cores: float, node_slots: int) -> float:
+        """The most CPU that one instance can count on, on a node of this size."""
+        return node_cores / node_slots
 
     def slot_seconds(self, measures: OperatorMeasures, by_cpu: float) -> float:
         """How long a row holds a slot, given the time that its CPU work alone takes there."""

@@ -29,7 +29,6 @@ class Deployment:
     count: Floats
     room: Floats  # per node: cores left for instances
     cores: Floats
-    slot_cores: Floats  # per node: what one slot offers
     slots: int  # of all executors
 
 
@@ -62,6 +61,5 @@ def deploy(
         count=count,
         room=np.maximum(room, 1e-9),
         cores=cores,
-        slot_cores=np.array([node.kind.slot_cores for node in nodes]),
         slots=int(min(slots, executors * per_executor)),
     )

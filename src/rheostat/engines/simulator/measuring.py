@@ -8,10 +8,8 @@ from rheostat.analyze.rates import stated_selectivity
 from rheostat.engines.simulator.deployment import totals
 from rheostat.engines.simulator.flow import Flow
 from rheostat.model.node import Node
-from rheostat.model.observation import InstanceMeasures, NodeMeasures, OperatorMeasures
+from rheostat.model.observation import ARRIVAL_PARTS, InstanceMeasures, NodeMeasures, OperatorMeasures
 from rheostat.model.topology import Topology
-
-ARRIVAL_INTERVALS = 6  # of the window, for which arrivals are reported
 
 
 def operators(
@@ -79,7 +77,7 @@ def _instances(flow: Flow, simulated: Sequence[Node], seconds: float) -> list[li
     if flow.settings.mode == "staged":
         return measures
     d = flow.deployment
-    offered = d.count * d.slot_cores[d.node] * max(seconds, 1e-9)
+    offered = d.count * np.minimum(1.0, d.cores)[d.node] * max(seconds, 1e-9)
     utilisation = flow.cpu / np.maximum(offered, 1e-12)
     processed = flow.cpu / flow.cost[d.operator]
     for group, operator in enumerate(d.operator.tolist()):
@@ -100,5 +98,5 @@ def _arrivals(flow: Flow) -> dict[int, tuple[float, ...]]:
     if not len(log):
         return {}
     columns = range(flow.size) if log.shape[1] == flow.size else flow.sources.tolist()
-    sums = [interval.sum(axis=0) for interval in np.array_split(log, min(ARRIVAL_INTERVALS, len(log)))]
+    sums = [interval.sum(axis=0) for interval in np.array_split(log, min(ARRIVAL_PARTS, len(log)))]
     return {c: tuple(float(interval[i]) for interval in sums) for i, c in enumerate(columns)}

@@ -1,5 +1,6 @@
 """Keeps the application's driver process running: when it dies, another one is started."""
 
+import re
 from collections.abc import Callable
 
 from rheostat.control.ports import Clock
@@ -14,8 +15,10 @@ ATTEMPTS = 5
 FIRST_BACKOFF_SECONDS = 1.0
 LONGEST_BACKOFF_SECONDS = 60.0
 HEALTHY_SECONDS = 60.0  # a driver that ran this long resets the back-off
+SAME_FAILURES = 5  # in a row without a batch between: then the application itself is at fault
 ENDING_SECONDS = 10.0
 LOOK_SECONDS = 0.1
+_NUMBERS = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d+")  # of runs, batches and tasks
 
 
 class DriverKeeper:
@@ -33,6 +36,7 @@ class DriverKeeper:
         self.queries_since: float | None = None  # when a script was first seen to run queries
         self._start, self._clock, self._pause = start, clock, pause
         self._backoff, self._started_at = FIRST_BACKOFF_SECONDS, clock.now()
+        self._failures: list[str] = []  # in a row that are alike, without a batch between
 
     def describe(self) -> Description:
         """Wait until the driver can say what it runs: a plain script may take its time to start a query."""
@@ -64,12 +68,18 @@ class DriverKeeper:
         self.driver = self._start(spec)
         return self.driver
 
-    def revive(self, why: str, restart: Callable[[Spec], None], note: Callable[[str], None]) -> None:
-        """Replace a driver that died by `restart`, after a longer wait each time."""
+    def revive(
+        self, why: str, restart: Callable[[Spec], None], note: Callable[[str], None], *, progressed: bool
+    ) -> None:
+        """Replace a driver that died by `restart`, after a longer wait each time.
+
+        `progressed`: whether a batch ended since the last time.
+        """
         spec, failure = self.driver.spec.without_rewrites, self.why_it_ended()
         self.driver.kill()  # it may hang
         if isinstance(failure, UserError | EndedError):
             raise failure
+        self._count(str(failure), progressed)
         if self._clock.now() - self._started_at > HEALTHY_SECONDS:
             self._backoff = FIRST_BACKOFF_SECONDS
         self.reviving = True
@@ -89,6 +99,16 @@ class DriverKeeper:
         finally:
             self.reviving = False
         raise RheostatError(f"the driver failed to restart: {failure}")
+
+    def _count(self, failure: str, progressed: bool) -> None:
+        """Give up on an application that fails in the same way again and again."""
+        words = _NUMBERS.sub("#", failure)
+        before = [] if progressed else [past for past in self._failures if past == words]
+        self._failures = [*before, words]
+        if len(self._failures) >= SAME_FAILURES:
+            raise RheostatError(
+                f"{failure} (it failed {SAME_FAILURES} times in a row, without a batch between)"
+            )
 
     def why_it_ended(self) -> RheostatError:
         """Wait for a driver that no longer answers to end, or to leave its reason; why it ended."""

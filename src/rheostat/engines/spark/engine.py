@@ -54,6 +54,7 @@ class SparkEngine:
         self._remembered: dict[str, int] = {}  # also of operators whose query does not run now
         self._adopt(described)
         self._settled = False
+        self._last_batch = 0.0  # when one had ended as the driver died last
         self._rewrite_attempts = 0  # in a row that did not come to an end
         self._rewrite_failure = ""  # why a rewrite of state failed: another one would be another pause
         self.doing = ""  # the change that is under way, in words
@@ -317,7 +318,9 @@ class SparkEngine:
             failure = self._keeper.why_it_ended()
             self.driver.kill()
             raise failure
-        self._keeper.revive(why, self._restart, self._note_driver)
+        batch = max((batch.finished for batch in self.monitor.recent if not batch.idle), default=0.0)
+        progressed, self._last_batch = batch > self._last_batch, batch
+        self._keeper.revive(why, self._restart, self._note_driver, progressed=progressed)
 
     def _note_driver(self, text: str) -> None:
         self.monitor.note(self.clock.now(), "driver", text)

@@ -111,7 +111,8 @@ class StageEnded(_Heard):
     run_ms: Work
     wait_ms: Work
     python_ms: Work
-    each: tuple[tuple[str, Work, Rows, Work], ...]  # per task: executor, CPU ns, rows, ms in its slot
+    # Per task: executor, CPU ns, rows read, ms in its slot, index, rows that left it (None: not counted).
+    each: tuple[tuple[str, Work, Rows, Work, Id, Count], ...]
     place: Count = None  # which stage of its batch's plan it is; None: of another plan, or not known
     places: Count = None  # the stages that this plan has
     event: Literal["stage"] = "stage"

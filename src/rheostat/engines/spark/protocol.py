@@ -11,10 +11,10 @@ from typing import Annotated, ClassVar, Generic, Literal, Protocol, TypeVar, get
 
 from pydantic import ConfigDict, Field
 
-from rheostat.engines.spark.events import MOST_BYTES, MOST_ID, MOST_TASKS, MOST_WORK, AnyEvent
+from rheostat.engines.spark.events import MOST_BYTES, MOST_ID, MOST_MS, MOST_TASKS, MOST_WORK, AnyEvent
 from rheostat.model.errors import RheostatError, UserError
 
-PROTOCOL_VERSION = 4
+PROTOCOL_VERSION = 5
 ANSWER_SECONDS = 60.0
 
 
@@ -87,6 +87,7 @@ class QueryStatus(Message):
     trigger_seconds: float | None = None  # between its batches; None: they follow each other without a pause
     running: RunningBatch | None = None
     checkpoint: str | None = None  # of a script's query that keeps state; None: there is none to keep
+    sink: str | None = None  # of a script's query, as Spark calls it
 
 
 Seconds = Annotated[float, Field(ge=0, le=MOST_WORK, allow_inf_nan=False)]
@@ -101,6 +102,7 @@ class Vitals(Message):
     heap: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None  # left by a collection / its limit
     cpu_seconds: Seconds | None = None
     compile_seconds: Seconds | None = None  # the part of cpu_seconds that the JVM's compilers took
+    load_seconds: Seconds | None = None  # in which the JVM loaded classes
     memory_bytes: Annotated[float, Field(ge=0, le=MOST_BYTES, allow_inf_nan=False)] | None = None
 
 
@@ -114,6 +116,15 @@ class Executor(Message):
     page: str | None = None  # where its Worker shows its log
     ready: bool = True  # whether it has finished warming up
     vitals: Vitals | None = None
+
+
+@dataclass(frozen=True)
+class ServiceTime(Message):
+    """For how long rows held a task of Real-Time Mode: it worked, or waited, but not for a core."""
+
+    stage: Annotated[int, Field(ge=0, le=MOST_ID)]
+    partition: Annotated[int, Field(ge=0, le=MOST_TASKS)]
+    seconds: Annotated[float, Field(ge=-MOST_MS, le=MOST_MS, allow_inf_nan=False)]  # sampled: may be below 0
 
 
 # -- answers ----------------------------------------------------------------------------------------------
@@ -148,6 +159,7 @@ class Report(Message):
     events: tuple[AnyEvent, ...]
     executors: tuple[Executor, ...]
     queries: tuple[QueryStatus, ...]
+    served: tuple[ServiceTime, ...] = ()
     kind: Literal["report"] = "report"
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from threading import Thread
 from types import FrameType
 
+from pyspark.errors import StreamingQueryException
+
 from rheostat.engines.spark.driver import runner as runner_module
 from rheostat.engines.spark.driver.error_text import plain
 from rheostat.engines.spark.driver.runner import Runner
@@ -64,11 +66,23 @@ def _run(spec: Spec) -> int:
 def _end_of_script(spec: Spec, runner: Runner) -> Exception | None:
     try:
         runner.rewrite_state()
-        _run_script(spec, runner)
-        runner.wait()
+        while not _runs_to_its_end(spec, runner):
+            pass
     except Exception as error:
         return error
     return None
+
+
+def _runs_to_its_end(spec: Spec, runner: Runner) -> bool:
+    """Run the script; False: its checkpoint had to be mended first, so it has to run again."""
+    try:
+        _run_script(spec, runner)
+        runner.wait()
+    except Exception as error:
+        if not runner.mend(error):
+            raise
+        return False
+    return True
 
 
 def _run_script(spec: Spec, runner: Runner) -> None:
@@ -84,6 +98,8 @@ def _run_script(spec: Spec, runner: Runner) -> None:
     except RheostatError:
         raise
     except Exception as error:
+        if isinstance(error, StreamingQueryException) and not runner.is_over():
+            runner.script.check_log(error)
         if runner.has_run():
             raise
         message = f"{type(error).__name__}: {plain(error)}"

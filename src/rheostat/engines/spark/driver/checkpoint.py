@@ -31,6 +31,10 @@ class Checkpoint:
         """The newest batch that is committed."""
         return max(self._batches("commits"), default=None)
 
+    def check_log(self) -> None:
+        """Raise an error that names the log with which a query begins, if that is broken."""
+        self._offsets(self.last_begun())
+
     def at_boundary(self) -> bool:
         """Whether every batch that was begun is committed."""
         return self.last_begun() == self.last_committed()
@@ -88,7 +92,15 @@ class Checkpoint:
 
     def _offsets(self, batch: int | None) -> list[str]:
         """What is logged of a batch when it is begun: version, facts, and the offsets of each source."""
-        return [] if batch is None else self._read("offsets", str(batch)).splitlines()
+        if batch is None:
+            return []
+        lines = self._read("offsets", str(batch)).splitlines()
+        if len(lines) < 3 or not _is_object(lines[1]):  # Spark would say "next on empty iterator"
+            raise UserError(
+                f"{self._at('offsets', str(batch))} is broken, perhaps cut short: restore it from a copy, "
+                "or use a new checkpointLocation"
+            )
+        return lines
 
     def check_owner(self, identity: dict[str, Any]) -> None:
         """Refuse a checkpoint that another topology wrote; without our note, only Spark checks it."""
@@ -141,6 +153,13 @@ class Checkpoint:
             stream.write(bytearray(text, "utf-8"))
         finally:
             stream.close()
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
 
 
 def _describe(identity: dict[str, Any]) -> str:

@@ -1,7 +1,9 @@
 """Spark's errors in one readable line."""
 
 import re
+from textwrap import shorten
 
+MOST_LETTERS = 300
 _CLASS = re.compile(r"^(?:\w+\.)+\w+: (?=\[)")  # where Spark's own name of the error follows
 
 
@@ -13,7 +15,7 @@ def plain(error: Exception) -> str:
     message = message.partition("terminated with exception: ")[2] or message
     for mark in (" SQLSTATE", " == SQL", " === Streaming Query"):
         message = message.partition(mark)[0]
-    return _CLASS.sub("", message)[:300]
+    return shorten(_CLASS.sub("", message), MOST_LETTERS, placeholder=" ...")
 
 
 def _python_error(text: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Our plugins in every executor: one tells what it uses, one rehearses before its first task.
+"""Our plugins in every executor: it tells what it uses, and how long rows held tasks; it rehearses at first.
 
 They are compiled once per user by Janino, which ships with Spark, so no JDK and no build step are needed.
 """
@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
 
-from rheostat.engines.spark.driver import executor_vitals, warm_executors
+from rheostat.engines.spark.driver import executor_vitals, service_times, warm_executors
 from rheostat.model.errors import RheostatError
 from rheostat.services.java import spark_home
 from rheostat.services.maven import cache_folder
 
-_SOURCES = ("Rehearsal.java", "Vitals.java")
+_SOURCES = ("Rehearsal.java", "ServiceTimes.java", "Vitals.java")
 _COMPILER = "org.codehaus.commons.compiler.samples.CompilerDemo"
 _BUILD_SECONDS = 120.0
 
@@ -27,6 +27,7 @@ def executor_settings(
     given: Mapping[str, str] | None = None,
     warn: Callable[[str], None] = lambda _: None,
     warm: bool = True,
+    realtime: bool = False,
 ) -> dict[str, str]:
     """Spark settings that bring the plugins, for before the session starts; `given` holds the user's own.
 
@@ -39,7 +40,11 @@ def executor_settings(
         return {}
     stated = given or {}
     # In this order: a rehearsal is told of, too.
-    plugins = (executor_vitals.PLUGIN, *((warm_executors.PLUGIN,) if warm else ()))
+    plugins = (
+        executor_vitals.PLUGIN,
+        *((service_times.PLUGIN,) if realtime else ()),
+        *((warm_executors.PLUGIN,) if warm else ()),
+    )
     return {
         "spark.plugins": _joined(stated.get("spark.plugins"), ",".join(plugins)),
         "spark.jars": _joined(stated.get("spark.jars"), str(jar)),

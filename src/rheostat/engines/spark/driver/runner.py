@@ -116,6 +116,8 @@ class Runner:
 
     def wait(self) -> None:
         """Wait for a script's queries, if it only starts them; refuse a script without any."""
+        if self.stopping.is_set():
+            self.script.await_end()
         while not self.stopping.is_set() and self.app is None and not self.is_over():
             query = self.script.find_query()
             if query is None or not query.isActive:
@@ -125,6 +127,15 @@ class Runner:
             raise self.script.refusal
         if not self.stopping.is_set() and not self.has_run():
             raise UserError("the script started no streaming query: it must call writeStream...start()")
+
+    def mend(self, error: Exception) -> bool:
+        """Mend what made a script fail, if it is a rewrite that a killed run left half-done."""
+        if self.app is not None or self.stopping.is_set() or not self.script.roll_back(error):
+            return False
+        self.note(
+            "state", "a rewrite of the state was cut short earlier: rolled back, and the script starts again"
+        )
+        return True
 
     def has_run(self) -> bool:
         """Whether a query was ever started; a short query may already have ended."""
@@ -238,7 +249,7 @@ class Runner:
         for text in self.session.rehearsals():
             self.note("executor", text)
         notes, self._notes = self._notes, []
-        return Report((*events, *notes), self.session.executors(), queries)
+        return Report((*events, *notes), self.session.executors(), queries, self.session.served())
 
     def _describe_queries(self) -> tuple[QueryStatus, ...]:
         if self.app is not None:

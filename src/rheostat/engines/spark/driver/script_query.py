@@ -5,13 +5,16 @@ from collections.abc import Container
 from itertools import chain, count
 from typing import Any
 
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from rheostat.engines.spark.driver import stages
 from rheostat.engines.spark.driver.batch_clock import BatchClock
+from rheostat.engines.spark.driver.checkpoint import Checkpoint
 from rheostat.engines.spark.driver.query_topics import subscription
 from rheostat.engines.spark.driver.stages import Stage
 from rheostat.engines.spark.protocol import Arrival, QueryStatus, RunningBatch
+from rheostat.model.documents import storable
 from rheostat.model.errors import UserError
 
 _INTERVALS = {"ProcessingTimeTrigger": "intervalMs", "RealTimeTrigger": "batchDurationMs"}
@@ -57,14 +60,27 @@ class ScriptQuery:
             arrived=arrived,
             trigger_seconds=self.trigger_seconds,
             running=self._clock.read(run, str(status["message"]), self._planned(), running, now),
+            sink=self.sink,
             checkpoint=self.checkpoint if any(stage.stateful for stage in self.stages()) else None,
         )
 
     @property
     def checkpoint(self) -> str | None:
         """Where its checkpoint is; None: it has a temporary one, which ends with it."""
-        location = str(self._execution().resolvedCheckpointRoot())
-        return None if location.rpartition("/")[2].startswith("temporary-") else location
+        execution = self._execution()
+        kind = execution.getClass()
+        while kind.getSimpleName() != "StreamExecution":
+            kind = kind.getSuperclass()
+        temporary = kind.getDeclaredField("deleteCheckpointOnStop")  # private, and nothing else tells
+        temporary.setAccessible(True)
+        return None if temporary.getBoolean(execution) else str(execution.resolvedCheckpointRoot())
+
+    @property
+    def sink(self) -> str:
+        """Where its rows go, as Spark calls it; a sink without a text has a name."""
+        sink = self._execution().sink()
+        text = str(sink.toString())
+        return storable(str(sink.name()) if "@" in text and hasattr(sink, "name") else text)[:MOST_LETTERS]
 
     @property
     def trigger_seconds(self) -> float | None:
@@ -109,6 +125,11 @@ class ScriptQuery:
         if last is None or last[:2] != (run, batch):
             self._read = run, batch, stages.read(execution.executedPlan(), self._prefix)
         return self._read[2] if self._read else []
+
+    def check_log(self, spark: SparkSession) -> None:
+        """Raise an error that names the log of its checkpoint with which it begins, if that is broken."""
+        if self.checkpoint is not None:
+            Checkpoint(spark, self.checkpoint).check_log()
 
     def _planned(self) -> int:
         """The number of the batch that was planned last."""

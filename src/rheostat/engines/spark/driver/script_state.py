@@ -33,6 +33,11 @@ def refusal(spark: SparkSession, location: str | None) -> str | None:
     return None
 
 
+def roll_back(spark: SparkSession, location: str) -> bool:
+    """Forget a rewrite that was cut short; whether there was one."""
+    return Checkpoint(spark, location).forget_unfinished_rewrite()
+
+
 def rewrite(spark: SparkSession, wanted: CheckpointRewrite) -> StateRewrite:
     """Bring a checkpoint's state to the wanted number of partitions; if that fails, it stays as it was."""
     began, error = time.monotonic(), None

@@ -11,18 +11,24 @@ def explain_query(query: QueryStatus, spec: Spec) -> str:
         parts.append(
             "only nodes are scaled; with repartition(n) before costly columns their tasks would be, too"
         )
-    return f"{query.name}: {'; '.join(parts)}"
+    every = "without a pause" if query.trigger_seconds is None else f"every {query.trigger_seconds:g} s"
+    ends = every if query.sink is None else f"{every}, into {query.sink}"
+    return f"{query.name} ({ends}): {'; '.join(parts)}"
 
 
 def _stage(stage: QueryStage, spec: Spec) -> str:
     if stage.stateful:
-        return f"{stage.operator} keeps state in {stage.tasks} partitions{_why(stage, spec)}"
+        return f"{stage.operator} keeps state in {_count(stage.tasks, 'partition')}{_why(stage, spec)}"
     if _changeable(stage):
         return f"{stage.operator} follows the load, as it begins with a repartition()"
     if stage.parents:
-        return f"{stage.operator} has {stage.tasks} tasks, as Spark shuffles into so many"
-    tasks = "as many tasks" if stage.tasks is None else f"{stage.tasks} tasks, as many"
+        return f"{stage.operator} has {_count(stage.tasks, 'task')}, as Spark shuffles into so many"
+    tasks = "as many tasks" if stage.tasks is None else f"{_count(stage.tasks, 'task')}, as many"
     return f"{stage.operator} has {tasks} as its source has partitions"
+
+
+def _count(number: int | None, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _changeable(stage: QueryStage) -> bool:

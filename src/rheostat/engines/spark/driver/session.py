@@ -8,10 +8,17 @@ from pathlib import Path
 from typing import Any, cast
 
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
-from rheostat.engines.spark.driver import executor_plugins, executor_vitals, janino, warm_executors
+from rheostat.engines.spark.driver import (
+    executor_plugins,
+    executor_vitals,
+    janino,
+    service_times,
+    warm_executors,
+)
 from rheostat.engines.spark.events import Event, parse_events
-from rheostat.engines.spark.protocol import Executor, RunningBatch
+from rheostat.engines.spark.protocol import Executor, RunningBatch, ServiceTime
 from rheostat.engines.spark.spec import Spec
 from rheostat.model.secrets import properties, write_private
 
@@ -21,10 +28,13 @@ class Session:
 
     def __init__(self, spec: Spec) -> None:
         settings = {"spark.app.name": spec.name, "spark.master": spec.master, **spec.spark_settings()}
-        settings |= executor_plugins.executor_settings(settings, print, spec.warms_up)
+        settings |= executor_plugins.executor_settings(
+            settings, print, spec.warms_up, spec.mode == "realtime"
+        )
         plugins = settings.get("spark.plugins", "").split(",")
         self._warms_up = warm_executors.PLUGIN in plugins
         self._tells = executor_vitals.PLUGIN in plugins
+        self._times = service_times.PLUGIN in plugins
         self.spark = _start_session(settings, Path(spec.socket).with_name("settings"))
         context: Any = self.spark.sparkContext
         context.setLogLevel("WARN")
@@ -38,9 +48,9 @@ class Session:
         )
         rules = self._jvm.java.util.ArrayList()
         rules.add(rule)
+        self._rules = self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(rules).toSeq()
         session: Any = self.spark
-        set_rules = getattr(session._jsparkSession.experimental(), "extraOptimizations_$eq")
-        set_rules(self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(rules).toSeq())
+        self._set_rules(session._jsparkSession.experimental())
         self._moves = spread_state(self.spark) if spec.spreads_state else None
 
     def _seed_tap(self, missing: Set[str]) -> None:
@@ -64,6 +74,17 @@ class Session:
         """Spark's id of this application."""
         return str(self._context.applicationId)
 
+    def _set_rules(self, methods: Any) -> None:
+        getattr(methods, "extraOptimizations_$eq")(self._rules)
+
+    def adopt(self, query: StreamingQuery) -> None:
+        """Let our rule change the parallelism of a query that another session of the script started, too."""
+        wrapped: Any = query
+        own = wrapped._jsq.streamingQuery().sparkSessionForStream()
+        methods = own.sessionState().experimentalMethods()
+        if methods.extraOptimizations().isEmpty():
+            self._set_rules(methods)
+
     def set_tasks(self, after: str, tasks: int) -> None:
         """Run what follows this observe() with this many tasks, from the next batch on."""
         self._tasks.put(after, tasks)
@@ -86,6 +107,10 @@ class Session:
     def drain(self) -> tuple[Event, ...]:
         """All events that the tap recorded since the last call."""
         return parse_events(self._tap.drain())
+
+    def served(self) -> tuple[ServiceTime, ...]:
+        """For how long rows held the tasks that ended since the last call."""
+        return service_times.drain(self._jvm) if self._times else ()
 
     def running(self) -> dict[str, RunningBatch]:
         """The batches that run, by the id of their query."""

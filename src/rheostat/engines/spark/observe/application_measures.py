@@ -1,10 +1,9 @@
 """Measures an application by the windows of its queries: load, throughput, backlog, lag. Pure: no clock."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
 
-from rheostat.engines.spark.observe.batch_window import BatchWindow, arrived, moment_of, offered_between
+from rheostat.engines.spark.observe import arrivals
+from rheostat.engines.spark.observe.batch_window import BatchWindow
 from rheostat.engines.spark.observe.batches import Batch
 from rheostat.model.observation import ApplicationMeasures
 from rheostat.model.topology import Topology
@@ -16,7 +15,7 @@ def application(
     """Load, throughput, backlog, lag and the batches' durations of one query; `shares` has its sources."""
     window = window.trusted
     ran, last = window.ran, window.batches[-1] if window.batches else None
-    load = _load(window)
+    load = arrivals.load(window)
     return ApplicationMeasures(
         load={source: None if load is None else load * share for source, share in shares.items()},
         throughput=None if window.stale else _throughput(window),
@@ -36,13 +35,17 @@ def application(
 def together(
     topology: Topology, query_of: Mapping[str, str], measured: Mapping[str, ApplicationMeasures]
 ) -> ApplicationMeasures:
-    """A graph of queries as one application: backlogs add up over all queries, lags along a path."""
+    """A graph of queries as one application: backlogs add up over all queries, lags along a path.
+
+    All that is said of batches is said of one query, which takes the largest part of its trigger: one query's
+    seconds mean nothing beside another's trigger. Overload is judged by each query for itself.
+    """
     if len(measured) == 1:
         return next(iter(measured.values()))
     all_measured = list(measured.values())
     names = dict.fromkeys(query_of[name] for name in topology.sources)
     sources = [measured[name] for name in names if name in measured]
-    slowest = max(all_measured, key=_share_of_trigger)
+    slowest = max(all_measured, key=_shares_of_trigger)
     unknown = not slowest.batch_seconds and any(query.batch_seconds is None for query in all_measured)
     return ApplicationMeasures(
         load={n: load for query in sources for n, load in query.load.items() if n in topology.sources},
@@ -57,27 +60,17 @@ def together(
         batch_parts=slowest.batch_parts,
         batches=sum(query.batches or 0 for query in all_measured),
         stale=any(query.stale for query in all_measured),
-        **_running(all_measured),
+        running_seconds=slowest.running_seconds,
+        tasks_done=slowest.tasks_done,
+        tasks_left=slowest.tasks_left,
+        late_batches=slowest.late_batches,
     )
 
 
-def _running(queries: Sequence[ApplicationMeasures]) -> dict[str, Any]:
-    """The batch that runs longest, measured by its trigger; the query that is late for longest."""
-    late = max((query.late_batches or 0 for query in queries), default=0)
-    running = [query for query in queries if query.running_seconds is not None]
-    if not running:
-        return {"late_batches": late}
-    longest = max(running, key=lambda query: (query.running_seconds or 0.0) / (query.trigger_seconds or 1.0))
-    return {
-        "late_batches": late,
-        "running_seconds": longest.running_seconds,
-        "tasks_done": longest.tasks_done,
-        "tasks_left": longest.tasks_left,
-    }
-
-
-def _share_of_trigger(query: ApplicationMeasures) -> float:
-    return (query.batch_seconds or 0.0) / (query.trigger_seconds or 1.0)
+def _shares_of_trigger(query: ApplicationMeasures) -> tuple[float, float]:
+    """What its finished batches take of the trigger, and the running one so far, where none has finished."""
+    trigger = query.trigger_seconds or 1.0
+    return (query.batch_seconds or 0.0) / trigger, (query.running_seconds or 0.0) / trigger
 
 
 def _total(values: Sequence[float | None]) -> float | None:
@@ -154,37 +147,6 @@ def _backlog(window: BatchWindow, load: float | None) -> float | None:
     if window.realtime:
         return last.backlog
     return None if load is None else load * max(0.0, window.now - last.started) + (last.backlog or 0.0)
-
-
-def _load(window: BatchWindow) -> float | None:
-    """Rows/s that arrived, processed yet or not: by the source's own count, else from trigger to trigger.
-
-    A source may count other things than rows; what it counts between two batches shows how many rows each is.
-    """
-    since, until = (
-        max(window.start, moment_of(window.offered, 0)),
-        min(window.now, moment_of(window.offered, -1)),
-    )
-    latest = [batch for batch in window.latest if batch.started >= moment_of(window.offered, 0)]
-    if until > since and len(latest) > 1:
-        compared = replace(window, before=latest[0], batches=tuple(latest[1:]))
-        rows, counted = arrived(compared), offered_between(window.offered, *_span(compared))
-        if rows and counted:
-            return rows / counted * offered_between(window.offered, since, until) / (until - since)
-    rows_arrived = arrived(window)
-    if not rows_arrived and until > since and offered_between(window.offered, since, until):
-        return None  # the first rows of all: the source may count anything
-    since, until = _span(window)
-    return rows_arrived / (until - since) if rows_arrived is not None and until > since else None
-
-
-def _span(window: BatchWindow) -> tuple[float, float]:
-    """The moments between which the rows of its batches arrived; 0 and 0 if there are too few batches."""
-    first = window.before or (window.batches[0] if len(window.batches) > 1 else None)
-    if first is None or not window.batches:
-        return 0.0, 0.0
-    last = window.batches[-1]
-    return (first.finished, last.finished) if window.realtime else (first.started, last.started)
 
 
 def _throughput(window: BatchWindow) -> float | None:

@@ -26,6 +26,8 @@ class BatchWindow:
     stale: bool = False  # no batch ended in it: these are the last that did
     busy: bool = False  # a batch runs
     resting: bool = False  # no batch runs, and none is due
+    due_seconds: float = math.inf  # between two triggers, and for a batch
+    running_since: float | None = None  # when the batch that runs began; None: none does
 
     @property
     def doubtful(self) -> bool:

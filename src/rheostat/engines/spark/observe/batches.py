@@ -2,22 +2,37 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from textwrap import shorten
+from typing import NamedTuple
 
 import numpy as np
 
 from rheostat.engines.spark import events as spark
 from rheostat.engines.spark.events import Progress, SourceProgress, StateProgress, moment
 from rheostat.engines.spark.observe import offsets
-from rheostat.engines.spark.protocol import Arrival
+from rheostat.engines.spark.protocol import Arrival, ServiceTime
 from rheostat.model.documents import storable
 from rheostat.model.observation import Event
 
 MOST_ARRIVALS = 1000
+MOST_LETTERS = 200  # of the reason why a query ended
+MOST_SERVICE_TIMES = 20_000  # of tasks whose batch has not ended
 MOST_WORK = 10.0  # of the time that its tasks had; a stage that claims more counted wrongly
 
 
 class AbsurdError(ValueError):
     """A batch reports impossible values."""
+
+
+class TaskRun(NamedTuple):
+    """One task of a stage."""
+
+    executor: str
+    cpu_seconds: float  # with the Python worker that served it
+    rows: float  # that it read; a streaming shuffle counts none
+    held_seconds: float  # in its slot
+    partition: int = 0  # of its stage: in every batch that of the same keys, and of the same state
+    counted: float | None = None  # rows that left it; None: no observe() of ours counts them
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +42,22 @@ class StageRun:
     tasks: int
     cpu_seconds: float  # of its tasks and of the Python workers that served them
     busy_seconds: float  # its tasks' time without waiting for input
-    each: tuple[tuple[str, float, float, float], ...]  # per task: executor, CPU seconds, rows, seconds held
+    each: tuple[TaskRun, ...]
     parents: tuple[int, ...] = ()
     place: int | None = None  # in the batch's plan; None: it is of another plan, or not known
     places: int | None = None  # the stages of that plan
     times: int = 1  # how often it ran
-
+    earlier_seconds: float = 0.0  # for which the tasks of its earlier runs held their slots
+    service_seconds: float | None = None  # for which rows held its tasks in Real-Time Mode; None: unknown
     state_seconds: float | None = None  # what its state partitions took of busy_seconds; None: unknown
 
     @property
     def held_seconds(self) -> float:
-        """For how long its tasks held their slots, from launch to end."""
-        return sum(held for *_, held in self.each)
+        """For how long its tasks held their slots, from launch to end, in all its runs."""
+        return self.earlier_seconds + sum(task.held_seconds for task in self.each)
 
 
-NOTHING = StageRun(0, 0.0, 0.0, ())
+NOTHING = StageRun(0, 0.0, 0.0, (), service_seconds=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +109,7 @@ class Ledger:
     )  # (when, rows so far), if the source tells
     _done: float = 0.0
     _stages: dict[int, dict[int, StageRun]] = field(default_factory=dict)  # batch -> stage id -> run
+    _served: dict[tuple[int, int], float] = field(default_factory=dict)  # stage id, partition -> seconds
     _last: Batch | None = None
     _position: float | None = None  # where a reader of Kafka stood after it
     _doubt: str = ""  # what was absurd since then
@@ -106,6 +123,12 @@ class Ledger:
                     self._arrived.pop()  # two samples are enough for a silence, however long
                 self._arrived.append((at, rows))
         del self._arrived[:-MOST_ARRIVALS]
+
+    def add_service_times(self, times: Sequence[ServiceTime]) -> None:
+        """Take for how long rows held tasks, before the end of their batch is read."""
+        self._served |= {(time.stage, time.partition): time.seconds for time in times}
+        for old in list(self._served)[:-MOST_SERVICE_TIMES]:
+            del self._served[old]
 
     def moment(self, milliseconds: float) -> float:
         """A unix time in seconds since the run began."""
@@ -197,6 +220,7 @@ class Ledger:
         number, parts = progress.batch_id, progress.duration_ms
         idle = "addBatch" not in parts
         runs = {} if idle else self._stages.pop(number, {})
+        runs = {id: replace(run, service_seconds=self._service(id, run)) for id, run in runs.items()}
         for old in [batch for batch in self._stages if batch < number]:
             del self._stages[old]
         started = moment(progress.timestamp) - self.began_at
@@ -229,6 +253,13 @@ class Ledger:
             update_seconds=_updates(progress.state_operators),
         )
 
+    def _service(self, stage: int, run: StageRun) -> float | None:
+        """For how long rows held a stage's tasks; None: that of a task is not known."""
+        known = [self._served.pop((stage, task.partition), None) for task in run.each]
+        if len(known) != run.tasks or None in known:
+            return None
+        return sum(seconds or 0.0 for seconds in known)
+
     @property
     def _latest(self) -> float:
         """When the last batch ended."""
@@ -255,8 +286,8 @@ def _stage(event: spark.StageEnded) -> StageRun:
         cpu_seconds=event.cpu_ns / 1e9 + event.python_ms / 1e3,
         busy_seconds=max(0.0, event.run_ms - event.wait_ms) / 1e3,
         each=tuple(
-            (executor, cpu_ns / 1e9, float(rows), held_ms / 1e3)
-            for executor, cpu_ns, rows, held_ms in event.each
+            TaskRun(executor, cpu_ns / 1e9, float(rows), held_ms / 1e3, index, counted)
+            for executor, cpu_ns, rows, held_ms, index, counted in event.each
         ),
         parents=event.parents,
         place=event.place,
@@ -330,7 +361,10 @@ def _chain(runs: Mapping[int, StageRun]) -> list[int]:
 
 
 def _plus(first: StageRun | None, second: StageRun) -> StageRun:
-    """A stage that ran again, as an executor was lost, cost both runs; its instances are the last run's."""
+    """A stage that ran again cost both runs; its instances are the last run's.
+
+    An executor was lost, or foreachBatch() uses the batch twice.
+    """
     if first is None:
         return second
     return StageRun(
@@ -341,7 +375,13 @@ def _plus(first: StageRun | None, second: StageRun) -> StageRun:
         second.parents,
         second.place,
         second.places,
+        earlier_seconds=first.held_seconds + second.earlier_seconds,
+        service_seconds=_sum(first.service_seconds, second.service_seconds),
     )
+
+
+def _sum(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else first + second
 
 
 def _state_bytes(state: StateProgress) -> int | None:
@@ -373,5 +413,5 @@ def _words(event: spark.Reported) -> tuple[str, str]:
         case spark.QueryStarted():
             return event.event, f"query {event.name} started, run {event.run}".replace("  ", " ")
         case spark.QueryEnded():
-            reason = " ".join(event.reason.split()).partition(" SQLSTATE")[0][:200]
+            reason = shorten(event.reason.partition(" SQLSTATE")[0], MOST_LETTERS, placeholder=" ...")
             return event.event, f"query ended: {reason}" if reason else "query ended"

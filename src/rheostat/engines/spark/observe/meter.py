@@ -1,7 +1,7 @@
 """Measures what the nodes use: by their control groups where they are ours, else by what executors tell."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from rheostat.control.ports import Provider
@@ -17,7 +17,7 @@ class NodeUse:
     cores: float | None = None
     memory_bytes: float | None = None
     gc: float | None = None  # the share of the time in which its busiest executor collected garbage
-    compiling: float | None = None  # the part of its executors' CPU that their compilers took
+    compiling: float | None = None  # the part of its executors' CPU that compilers and class loading took
     heap: float | None = None  # that the latest collection left in its fullest executor / the limit
 
 
@@ -55,23 +55,23 @@ class Meter:
         at, before = self._before.get(name, (now, used.cpu_seconds))
         self._before[name] = (now, used.cpu_seconds)
         cores = (used.cpu_seconds - before) / (now - at) if now > at else None
-        return NodeUse(cores, used.memory_bytes, told.gc, told.compiling, told.heap)
+        return replace(told, cores=cores, memory_bytes=used.memory_bytes)
 
 
 def _by_executors(spans: Sequence[tuple[Vitals | None, Vitals | None]]) -> NodeUse:
     """What a node's executors used, each between two moments; the sum only if all of them tell.
 
-    >>> before, after = Vitals(0, 0.0, 0.4, 1.0, 1.0, 7e8), Vitals(2000, 0.5, 0.9, 3.0, 2.5, 8e8)
+    >>> before, after = Vitals(0, 0.0, 0.4, 1.0, 1.0, 0.5, 7e8), Vitals(2000, 0.5, 0.9, 3.0, 2.5, 1.0, 8e8)
     >>> spans = [(before, after)]
     >>> _by_executors(spans)
-    NodeUse(cores=1.0, memory_bytes=800000000.0, gc=0.25, compiling=0.75, heap=0.9)
+    NodeUse(cores=1.0, memory_bytes=800000000.0, gc=0.25, compiling=1.0, heap=0.9)
     >>> _by_executors([*spans, (None, None)])
-    NodeUse(cores=None, memory_bytes=None, gc=0.25, compiling=0.75, heap=0.9)
+    NodeUse(cores=None, memory_bytes=None, gc=0.25, compiling=1.0, heap=0.9)
     """
     now = [after for _, after in spans if after is not None]
     known = [(before, after) for before, after in spans if before and after and after.at > before.at]
     cpu = [_spent(before.cpu_seconds, after.cpu_seconds) for before, after in known]
-    compiled = [_spent(before.compile_seconds, after.compile_seconds) for before, after in known]
+    compiled = [_prepared(before, after) for before, after in known]
     gc = [1000 * (_spent(b.gc_seconds, a.gc_seconds) or 0.0) / (a.at - b.at) for b, a in known]
     cores = [
         None if spent is None else 1000 * spent / (after.at - before.at)
@@ -84,6 +84,12 @@ def _by_executors(spans: Sequence[tuple[Vitals | None, Vitals | None]]) -> NodeU
         compiling=_part(_sum(compiled), _sum(cpu)),
         heap=max((each.heap for each in now if each.heap is not None), default=None),
     )
+
+
+def _prepared(before: Vitals, after: Vitals) -> float | None:
+    """For how long it compiled and loaded classes; a JVM may not tell the latter."""
+    compiled = _spent(before.compile_seconds, after.compile_seconds)
+    return None if compiled is None else compiled + (_spent(before.load_seconds, after.load_seconds) or 0.0)
 
 
 def _spent(before: float | None, after: float | None) -> float | None:

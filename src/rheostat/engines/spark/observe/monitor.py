@@ -78,13 +78,15 @@ class Monitor:
         """Fetch what happened; returns the batches that ended."""
         report = self._channel.ask(TakeReport())
         self.executors, self.statuses = report.executors, report.queries
+        followed = dict(self.queries)
         if self.on_statuses is not None:
             self.on_statuses(report.queries)
         for status in report.queries:
             if status.name in self.queries:
                 self.queries[status.name].update(status)
         ended: list[Batch] = []
-        for query in self.queries.values():
+        for query in (followed | self.queries).values():  # one that has just ended may have had a last batch
+            query.ledger.add_service_times(report.served)
             batches, events = query.ledger.read(report.events)
             for batch in batches:
                 query.add(batch, self.slots)
@@ -103,13 +105,12 @@ class Monitor:
 
     def overloaded(self, now: float) -> bool:
         """Whether a query's batches are late on full nodes, by a look every few seconds; closes nothing."""
-        if not self._realtime and now - self._glanced >= GLANCE_SECONDS:
+        if now - self._glanced >= GLANCE_SECONDS:
             self._glanced = now
             nodes = self._nodes(now, self._alarm_meter, self.nodes_of_executors())
-            self._overloaded = any(
-                overload(Observation(now, now, {}, nodes, query.at_work(now)))
-                for query in self.queries.values()
-            )
+            queries = {name: query.at_work(now) for name, query in self.queries.items()}
+            window = Observation(now, now, {}, nodes, ApplicationMeasures(), queries=queries)
+            self._overloaded = overload(window) is not None
         return self._overloaded
 
     def meter(self) -> Meter:
@@ -249,7 +250,7 @@ class Monitor:
             query = self.queries[name]
             shares = operator_measures.source_shares(topology, query.operators, window, query.shares())
             done = application_measures.application(shares, window, query.aim_seconds)
-            measured[name] = done if self._realtime else replace(done, **query.progress(now))
+            measured[name] = replace(done, **query.progress(now))
         return measured
 
     def _application(

@@ -5,12 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
-from rheostat.engines.spark.observe.batch_window import BatchWindow, arrived
+from rheostat.engines.spark.observe import queues
+from rheostat.engines.spark.observe.arrivals import arrivals
+from rheostat.engines.spark.observe.batch_window import BatchWindow
 from rheostat.engines.spark.observe.batches import StageRun
+from rheostat.engines.spark.observe.instances import instances
 from rheostat.engines.spark.observe.partition_costs import partition_seconds, partitions
 from rheostat.engines.spark.query_graph import received
 from rheostat.model.configuration import NodeKind
-from rheostat.model.observation import InstanceMeasures, OperatorMeasures
+from rheostat.model.observation import OperatorMeasures
 from rheostat.model.topology import Stream, Topology
 
 Shares = Mapping[str, tuple[int, ...]]  # operator -> the indices of its stages
@@ -28,22 +31,25 @@ def operators(
     """Rows, CPU and skew of one query's operators; `nodes` has each executor's node, `kinds` each node's."""
     measured, window = {}, window.trusted
     rows = {name: _rows_in(topology, window, stages, name) for name in names}
-    shares, came = source_shares(topology, names, window, stages), arrived(window)
+    shares, came = source_shares(topology, names, window, stages), queues.received(window)
     sink = names[-1]
     for name in names:
         rows_in = rows[name]
-        linked = any(received(name) in batch.rows for batch in window.ran)
-        first = linked or not topology.inputs[name]
+        # The others take their rows from the operator before them, in the same query.
+        first = not any(stream.upstream in names for stream in topology.inputs[name])
         share = shares.get(name, 1.0)
+        came_in = (None if came is None else came * share) if first else rows_in
+        waiting = queues.waiting(window) if first else None
         runs = _runs(window, stages, name)
         warm = _warm(window)
         warm_runs = _runs(warm, stages, name, with_other=name == sink)
         rows_measured = _rows_in(topology, _complete(warm, stages), stages, name)
+        tasks = runs[-1][0].tasks if runs and runs[-1] else 0
+        # A batch that stands in may have run with another size.
+        count = (0 if window.stale else tasks) or parallelism.get(name, 1)
         measured[name] = OperatorMeasures(
-            # A batch that stands in may have run with another size.
-            parallelism=(runs[-1][0].tasks if runs and runs[-1] and not window.stale else 0)
-            or parallelism.get(name, 1),
-            received=(None if came is None else came * share) if first else rows_in,
+            parallelism=count,
+            received=came_in,
             processed=rows_in,
             emitted=_known(
                 {s.downstream: _passed_on(topology, rows, window, s) for s in topology.outputs[name]}
@@ -51,21 +57,16 @@ def operators(
             cpu_seconds=0.0
             if window.quiet
             else _work(warm_runs, rows_in, rows_measured, lambda run: run.cpu_seconds),
-            # In Real-Time Mode a task runs as long as its batch: waiting and working look the same.
-            busy_seconds=None
+            busy_seconds=_served(warm_runs, rows_in, rows_measured)
             if window.realtime
             else _work(warm_runs, rows_in, rows_measured, lambda run: run.busy_seconds),
             partitions=partitions(runs[-1]) if runs else None,
             partition_seconds=_median(list(map(partition_seconds, warm_runs))),
             state_seconds=_state_seconds(warm_runs, rows_in, rows_measured),
-            waiting=_waiting(window) if linked else None,
-            arrivals=tuple(
-                batch.input_rows * share for batch in (window.ran if window.stale else window.batches)
-            )
-            if first
-            else (),
+            waiting=None if waiting is None else waiting * share,
+            arrivals=tuple(rows * share for rows in arrivals(window)) if first else (),
             skew=_skew(runs, window.realtime),
-            instances=_instances(window, runs, nodes, kinds) if window.realtime else (),
+            instances=instances(window, runs, came_in, rows_in, nodes, kinds) if tasks == count else (),
         )
     return measured
 
@@ -85,7 +86,7 @@ def source_shares(
 
 
 def _rows_read(runs: list[list[StageRun]]) -> float:
-    return sum(rows for batch in runs for run in batch[:1] for _, _, rows, _ in run.each)
+    return sum(task.rows for batch in runs for run in batch[:1] for task in run.each)
 
 
 def _warm(window: BatchWindow) -> BatchWindow:
@@ -140,10 +141,6 @@ def _sent(window: BatchWindow, stream: Stream) -> float | None:
     return _rows_out(window, stream.upstream) if some is None else some
 
 
-def _waiting(window: BatchWindow) -> float | None:
-    return window.batches[-1].backlog if window.batches else None
-
-
 def _known(rows: Mapping[str, float | None]) -> dict[str, float]:
     return {name: count for name, count in rows.items() if count is not None}
 
@@ -177,6 +174,15 @@ def _work(
     return work * (rows / measured) if rows and measured else work
 
 
+def _served(runs: list[list[StageRun]], rows: float | None, measured: float | None) -> float | None:
+    """For how long rows held the instances; a task's own CPU is exact, and at least that."""
+    if any(run.service_seconds is None for batch in runs for run in batch):
+        return None
+    used = _work(runs, rows, measured, lambda run: run.cpu_seconds)
+    served = _work(runs, rows, measured, lambda run: run.service_seconds or 0.0)
+    return None if used is None or served is None else max(used, served)
+
+
 def _state_seconds(runs: list[list[StageRun]], rows: float | None, measured: float | None) -> float | None:
     """What the state partitions took in all batches, as busy_seconds counts it; None if any does not say."""
     if not runs or any(partitions(batch) is None for batch in runs):
@@ -194,28 +200,10 @@ def _skew(runs: list[list[StageRun]], realtime: bool) -> float | None:
     ratios = []
     for batch in runs:
         for run in batch[:1]:
-            shares = [cpu if realtime else rows for _, cpu, rows, _ in run.each]
+            shares = [task.cpu_seconds if realtime else task.rows for task in run.each]
             if shares and sum(shares) > 0:
                 ratios.append(max(shares) * len(shares) / sum(shares))
     return sum(ratios) / len(ratios) if ratios else None
-
-
-def _instances(
-    window: BatchWindow,
-    runs: list[list[StageRun]],
-    nodes: Mapping[str, str],
-    kinds: Mapping[str, NodeKind],
-) -> tuple[InstanceMeasures, ...]:
-    """Where the instances of the last batch ran; they hold their slots for the whole batch."""
-    if not runs or not runs[-1]:
-        return ()
-    seconds = max(window.ran[-1].seconds, 1e-9)
-    offered = {name: seconds * kind.slot_cores for name, kind in kinds.items()}
-    hosts = [(nodes.get(executor, "?"), cpu) for executor, cpu, _, _ in runs[-1][0].each]
-    return tuple(
-        InstanceMeasures(node, utilisation=cpu / offered[node] if node in offered else None)
-        for node, cpu in hosts
-    )
 
 
 def hosted(
@@ -239,7 +227,7 @@ def hosted(
         runs = _runs(window, stages, name)
         if name not in stages or not runs:
             return None
-        placed.update((nodes.get(executor, "?"), name) for run in runs[-1][:1] for executor, *_ in run.each)
+        placed.update((nodes.get(task.executor, "?"), name) for run in runs[-1][:1] for task in run.each)
     if not window.realtime:  # tasks beyond the slots run one after the other
         placed = Counter(
             {

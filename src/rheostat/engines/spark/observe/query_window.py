@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypedDict
 
+from rheostat.analyze.backlog import PATIENCE_SECONDS
 from rheostat.engines.spark.observe.application_measures import stage_overhead
 from rheostat.engines.spark.observe.batch_window import BatchWindow
 from rheostat.engines.spark.observe.batches import Batch, Ledger
@@ -40,7 +41,9 @@ class Query:
         self.stages: tuple[QueryStage, ...] = ()
         self.trigger_seconds: float | None = None
         self.running: RunningBatch | None = None
-        self.late = 0  # batches in a row that took longer than the trigger
+        self.late = (
+            0  # batches in a row that took longer than the trigger, or left rows behind that wait for long
+        )
         self.batches: list[Batch] = []
         self.before: Batch | None = None
         self._cold = COLD_BATCHES
@@ -101,7 +104,12 @@ class Query:
         return None if self.running is None else max(0.0, now - self.ledger.moment(self.running.since))
 
     def progress(self, now: float) -> Progress:
-        """The batch that runs, and how many in a row took longer than the trigger, or have already."""
+        """The batch that runs, and how many in a row were late, or already are.
+
+        In Real-Time Mode a batch is a span of time: there what runs says nothing.
+        """
+        if self.ledger.realtime:
+            return Progress(late_batches=self.late, running_seconds=None, tasks_done=None, tasks_left=None)
         running, seconds = self.running, self.running_seconds(now)
         late = self.late + ((seconds or 0.0) > self.aim_seconds)
         if running is None:
@@ -116,9 +124,14 @@ class Query:
 
     def _count_late(self, batch: Batch) -> None:
         if not batch.idle and not batch.doubt:
-            self.late = self.late + 1 if batch.seconds > self.aim_seconds else 0
+            self.late = self.late + 1 if self._is_late(batch) else 0
         elif batch.idle:
             self.late = 0
+
+    def _is_late(self, batch: Batch) -> bool:
+        if not self.ledger.realtime:
+            return batch.seconds > self.aim_seconds
+        return (batch.backlog or 0.0) * batch.seconds > PATIENCE_SECONDS * batch.input_rows
 
     def begin_change(self) -> None:
         """From now on batches run in neither the old nor the new size, until `close` ends the change."""
@@ -145,9 +158,18 @@ class Query:
         have grown meanwhile. A batch that ran across a change tells nothing. Beside others a query of a long
         trigger counts with its last batch until the next is due; they cannot wait for it.
         """
-        offered = tuple(self.ledger.arrivals)
+        offered, seconds = tuple(self.ledger.arrivals), self.running_seconds(now)
         window = BatchWindow(
-            self.before, tuple(self.batches), realtime, now, start, offered, self._latest, busy=self.busy
+            self.before,
+            tuple(self.batches),
+            realtime,
+            now,
+            start,
+            offered,
+            self._latest,
+            busy=self.busy,
+            due_seconds=self.aim_seconds,
+            running_since=None if seconds is None else now - seconds,
         )
         if window.ran or window.quiet:
             return window

@@ -9,11 +9,13 @@ import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.scheduler.*;
+import org.apache.spark.sql.execution.AggregatingAccumulator;
 import org.apache.spark.sql.execution.SparkPlanInfo;
 import org.apache.spark.sql.execution.metric.SQLMetricInfo;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
 import org.apache.spark.sql.streaming.StreamingQueryListener;
+import org.apache.spark.util.AccumulatorContext;
 
 /**
  * Records what Spark reports to its listeners, one JSON text per event, until it is drained.
@@ -190,12 +192,36 @@ public class StageTap extends SparkListener {
     Batch batch = (Batch) batches.get(stage.query);
     if (batch != null && batch.number.equals(stage.batch)) batch.done++;
     long rows = used.shuffleReadMetrics().recordsRead() + used.inputMetrics().recordsRead();
+    long cpu = used.executorCpuTime() + 1000000L * python(event.taskInfo().accumulables().iterator(), true);
     synchronized (stage.tasks) {
       if (stage.tasks.length() > 0) stage.tasks.append(',');
-      stage.tasks.append("[").append(text(event.taskInfo().executorId())).append(',')
-          .append(used.executorCpuTime()).append(',').append(rows).append(',')
-          .append(Math.max(0L, event.taskInfo().finishTime() - event.taskInfo().launchTime())).append(']');
+      stage.tasks.append("[").append(text(event.taskInfo().executorId())).append(',').append(cpu).append(',').append(rows)
+          .append(',').append(Math.max(0L, event.taskInfo().finishTime() - event.taskInfo().launchTime()))
+          .append(',').append(event.taskInfo().partitionId()).append(',').append(counted(used)).append(']');
     }
+  }
+
+  /**
+   * The rows that left a task, by the lowest observe() of ours in its stage; null: it has none.
+   *
+   * A streaming shuffle counts no records. The value that Spark gives to listeners is an empty row, as it lacks the
+   * query's settings there; the buffer behind it has the count. Of a stage's nodes Spark registers the upper first.
+   */
+  private static Long counted(TaskMetrics used) {
+    AggregatingAccumulator lowest = null;
+    scala.collection.Iterator all = used._externalAccums().iterator();
+    while (all.hasNext()) {
+      Object each = all.next();
+      if (!(each instanceof AggregatingAccumulator)) continue;
+      AggregatingAccumulator update = (AggregatingAccumulator) each;
+      if (lowest != null && lowest.id() > update.id()) continue;
+      scala.Option whole = AccumulatorContext.get(update.id());
+      if (!whole.isDefined()) continue;
+      String[] names = ((AggregatingAccumulator) whole.get()).schema().fieldNames();
+      if (names.length > 0 && names[0].equals("rows")) lowest = update;
+    }
+    if (lowest == null) return null;
+    return Long.valueOf(lowest.buffer() == null ? 0L : lowest.buffer().getLong(0));
   }
 
   public void onStageCompleted(SparkListenerStageCompleted event) {
@@ -211,7 +237,7 @@ public class StageTap extends SparkListener {
     line.append(",\"submitted\":").append(time(stage.submissionTime())).append(",\"completed\":").append(time(stage.completionTime()));
     line.append(",\"cpu_ns\":").append(used.executorCpuTime()).append(",\"run_ms\":").append(used.executorRunTime());
     line.append(",\"wait_ms\":").append(used.shuffleReadMetrics().fetchWaitTime());
-    line.append(",\"gc_ms\":").append(used.jvmGCTime()).append(",\"python_ms\":").append(python(stage));
+    line.append(",\"gc_ms\":").append(used.jvmGCTime()).append(",\"python_ms\":").append(python(stage.accumulables().values().iterator(), false));
     line.append(",\"each\":[");
     synchronized (running.tasks) { line.append(running.tasks); }
     add(line.append("]}").toString());
@@ -235,13 +261,13 @@ public class StageTap extends SparkListener {
   }
 
   /** Python workers are other processes: their time is not in the task's CPU time but in a separate metric. */
-  private static long python(StageInfo stage) {
+  private static long python(scala.collection.Iterator all, boolean task) {
     long sum = 0;
-    scala.collection.Iterator all = stage.accumulables().values().iterator();
     while (all.hasNext()) {
       AccumulableInfo metric = (AccumulableInfo) all.next();
-      if (metric.name().isDefined() && "time to execute Python code".equals(metric.name().get()) && metric.value().isDefined())
-        sum += Math.max(0L, ((Number) metric.value().get()).longValue());
+      if (!metric.name().isDefined() || !"time to execute Python code".equals(metric.name().get())) continue;
+      scala.Option milliseconds = task ? metric.update() : metric.value();
+      if (milliseconds.isDefined()) sum += Math.max(0L, ((Number) milliseconds.get()).longValue());
     }
     return sum;
   }

@@ -7,8 +7,11 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.MemoryPoolMXBean;
 import java.lang.management.MemoryType;
 import java.lang.management.MemoryUsage;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -103,6 +106,9 @@ public class Vitals implements SparkPlugin {
   /** This process with all that it started. */
   public static class Body {
     private static final double TICKS = 100.0;  // a second, in /proc on every Linux
+    private static final int LOOKS = 5;  // after which forked memory is measured again: 3 ms of CPU for each worker
+    private int looks;
+    private double forked;  // bytes of Python workers at the latest measurement
     private final Map compiled = new HashMap();  // thread id -> CPU ticks; a compiler's thread may end
     private final Set others = new HashSet();  // ids of threads that do not compile
 
@@ -122,6 +128,8 @@ public class Vitals implements SparkPlugin {
       }
       json.append(",\"gc_seconds\":").append(gc);
       if (after != null) json.append(",\"heap\":").append(heap(after) / Runtime.getRuntime().maxMemory());
+      double loading = Counters.seconds("sun.cls.time");
+      if (loading >= 0.0) json.append(",\"load_seconds\":").append(loading);
       if (new File("/proc/self/stat").exists()) {
         json.append(",\"compile_seconds\":").append(compileTicks() / TICKS);
         tree(json);
@@ -157,17 +165,19 @@ public class Vitals implements SparkPlugin {
     }
 
     /** CPU and memory of the process and its descendants, as Python workers are; those that ended count, too. */
-    private static void tree(StringBuilder json) throws Exception {
+    private void tree(StringBuilder json) throws Exception {
       Class handles = Class.forName("java.lang.ProcessHandle"); // Janino calls no static method of an interface
       ProcessHandle self = (ProcessHandle) handles.getMethod("current", new Class[0]).invoke(null, new Object[0]);
       Object[] below = self.descendants().toArray();
-      double cpu = 0.0;
-      double bytes = 0.0;
-      for (int i = -1; i < below.length; i++) {
-        long pid = (i < 0 ? self : (ProcessHandle) below[i]).pid();
-        cpu += ticks(read("/proc/" + pid + "/stat"), true) / TICKS;
-        bytes += anonymous(read("/proc/" + pid + "/status"));
+      double cpu = ticks(read("/proc/self/stat"), true) / TICKS;
+      boolean measure = looks++ % LOOKS == 0;
+      if (measure) forked = 0.0;
+      for (int i = 0; i < below.length; i++) {
+        String folder = "/proc/" + ((ProcessHandle) below[i]).pid();
+        cpu += ticks(read(folder + "/stat"), true) / TICKS;
+        if (measure) forked += shared(folder);
       }
+      double bytes = forked + kilobytes(read("/proc/self/status"), "RssAnon:");
       json.append(",\"cpu_seconds\":").append(cpu).append(",\"memory_bytes\":").append(bytes);
     }
 
@@ -179,11 +189,17 @@ public class Vitals implements SparkPlugin {
       return sum;
     }
 
-    /** Memory that cannot be dropped and read again from a file. */
-    private static double anonymous(String status) {
-      int at = status.indexOf("RssAnon:");
+    /** Memory that cannot be dropped and read again from a file; of what forked processes share, each its part. */
+    private static double shared(String folder) {
+      String rollup = read(folder + "/smaps_rollup");
+      if (rollup.contains("Pss_Anon:")) return kilobytes(rollup, "Pss_Anon:");
+      return kilobytes(read(folder + "/status"), "RssAnon:");
+    }
+
+    private static double kilobytes(String text, String name) {
+      int at = text.indexOf(name);
       if (at < 0) return 0.0;
-      return 1024.0 * Double.parseDouble(status.substring(at + 8, status.indexOf("kB", at)).trim());
+      return 1024.0 * Double.parseDouble(text.substring(at + name.length(), text.indexOf("kB", at)).trim());
     }
 
     /** A file of /proc; empty if the process or the thread has ended. */
@@ -193,6 +209,47 @@ public class Vitals implements SparkPlugin {
       } catch (Exception gone) {
         return "";
       }
+    }
+  }
+
+  /**
+   * The counters that HotSpot keeps of itself in a file, as jstat reads it: no bean tells the time of class loading.
+   *
+   * From byte 24 on: where the first entry is, and how many there are. An entry: its length, where its name is, its
+   * vector's length (0: it is no vector), its type, ..., where its value is. A JVM may keep none (-XX:-UsePerfData).
+   */
+  public static class Counters {
+    private static final String FOLDER = "/tmp/hsperfdata_";  // on every Linux, whatever java.io.tmpdir is
+
+    /** A counter of time; -1: not known. */
+    public static double seconds(String name) {
+      try {
+        ByteBuffer all = read();
+        return value(all, name) / (double) value(all, "sun.os.hrt.frequency");
+      } catch (Exception unknown) {
+        return -1.0;
+      }
+    }
+
+    private static ByteBuffer read() throws Exception {
+      long pid = ManagementFactory.getRuntimeMXBean().getPid();
+      ByteBuffer all = ByteBuffer.wrap(
+          Files.readAllBytes(new File(FOLDER + System.getProperty("user.name") + "/" + pid).toPath()));
+      return all.order(all.get(4) == 1 ? ByteOrder.LITTLE_ENDIAN : ByteOrder.BIG_ENDIAN);
+    }
+
+    private static long value(ByteBuffer all, String name) {
+      byte[] wanted = (name + '\0').getBytes();
+      int at = all.getInt(24);
+      for (int left = all.getInt(28); left > 0; left--) {
+        int start = at + all.getInt(at + 4);
+        boolean isLong = all.getInt(at + 8) == 0 && all.get(at + 12) == 'J';
+        if (isLong && Arrays.equals(wanted, Arrays.copyOfRange(all.array(), start, start + wanted.length))) {
+          return all.getLong(at + all.getInt(at + 16));
+        }
+        at += all.getInt(at);
+      }
+      throw new IllegalArgumentException(name);
     }
   }
 }
