@@ -69,6 +69,14 @@ def check_queue(engine: SparkEngine, cluster: LocalCluster, broker: kafka_broker
     executor.suspend()
     try:
         came = send(broker, topic, 6)
+        sent_at, [query] = engine.now(), engine.monitor.queries.values()
+
+        def counted() -> bool:
+            """Whether the driver has looked at the topic since."""
+            engine.poll()
+            return query.ledger.arrivals[-1][0] > sent_at
+
+        eventually(counted, "all rows are counted")
         observed = engine.observe().operators["in"]
     finally:
         executor.resume()
