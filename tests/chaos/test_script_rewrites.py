@@ -13,8 +13,8 @@ import pytest
 
 from tests.spark import plain_checkpoints
 from tests.spark.controllers import eventually
+from tests.spark.file_sink import check_totals_in_files
 from tests.spark.plain_checkpoints import RATE, is_being_rewritten, newest, partitions
-from tests.spark.support import check_totals
 
 from .arena import EXECUTOR, WORKER, StepController
 
@@ -58,7 +58,7 @@ def test_a_rewrite_survives_what_is_killed_at_each_of_its_steps(
     run.wait_for(lambda: newest(data / "checkpoint", "commits") > number + 1, "batches on the new state")
     assert run.end(signal.SIGTERM) == 143
     assert run.left() == []
-    assert check_totals(data / "totals") > 0
+    assert check_totals_in_files(data / "totals") > 0
 
 
 def strike(run: StepController, fault: str) -> None:

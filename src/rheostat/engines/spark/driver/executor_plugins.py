@@ -1,6 +1,7 @@
 """Our plugins in every executor: it tells what it uses, and how long rows held tasks; it rehearses at first.
 
-They are compiled once per user by Janino, which ships with Spark, so no JDK and no build step are needed.
+One class of the same jar listens to queries in the driver. All are compiled once per user by Janino, which
+ships with Spark, so no JDK and no build step are needed.
 """
 
 import hashlib
@@ -18,8 +19,9 @@ from rheostat.model.errors import RheostatError
 from rheostat.services.java import spark_home
 from rheostat.services.maven import cache_folder
 
-_SOURCES = ("Rehearsal.java", "ServiceTimes.java", "Vitals.java")
+_SOURCES = ("FileSinkLogs.java", "Rehearsal.java", "ServiceTimes.java", "Vitals.java")
 _COMPILER = "org.codehaus.commons.compiler.samples.CompilerDemo"
+_LISTENERS = "spark.sql.streaming.streamingQueryListeners"
 _BUILD_SECONDS = 120.0
 
 
@@ -48,6 +50,7 @@ def executor_settings(
     return {
         "spark.plugins": _joined(stated.get("spark.plugins"), ",".join(plugins)),
         "spark.jars": _joined(stated.get("spark.jars"), str(jar)),
+        _LISTENERS: _joined(stated.get(_LISTENERS), "rheostat.FileSinkLogs"),
         warm_executors.BUDGET: stated.get(warm_executors.BUDGET, str(warm_executors.SECONDS)),
     }
 
