@@ -30,6 +30,8 @@ COMMANDS = (  # each is a module in this package
     "doctor",
     "status",
     "explain",
+    "profile",
+    "tune",
 )
 
 
