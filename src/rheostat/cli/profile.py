@@ -37,9 +37,9 @@ def _profile(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for a plot of the curves.")] = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Learn from the journals of runs what load costs, and judge what was learned.
+    """Learn what load costs from the journals of runs.
 
-    The selectivity of each stream, the CPU of an instance at its input rate, the CPU of a node with that of
+    What was learned is judged on windows that were held back: the selectivity of each stream, the CPU of an instance at its input rate, the CPU of a node with that of
     its instances (ELYSIUM's profiles), and what changes cost.
     """
     from rheostat.analyze.profiles.document import read_profile, write_profile

@@ -34,9 +34,10 @@ def _tune(
     ] = EPISODES,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Learn cpu_max_thr, core_max_thr and core_min_thr by Q-learning; reward: threshold - degradation.
+    """Learn ELYSIUM's thresholds for a load in the simulator.
 
-    An episode is the whole load, with noise of its own, in the simulator.
+    They are cpu_max_thr, core_max_thr and core_min_thr, learned by Q-learning. The reward is threshold -
+    throughput degradation; an episode is the whole load, with noise of its own.
     """
     from rheostat.analyze.judging import Measures
     from rheostat.bench.tuning import tune
