@@ -1,0 +1,18 @@
+"""The papers' signals in micro-batch, where a queue shows while a batch is late."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from rheostat.model.configuration import NodeKind
+from rheostat.services.local_cluster import LocalCluster
+
+from .scene import Scene, running
+from .suite import *  # noqa: F403
+
+KIND = NodeKind(cores=4.0, slots=4, memory_mb=1024.0)
+
+
+@pytest.fixture(scope="module")
+def scene(cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    yield from running(cluster, tmp_path_factory.mktemp("commanded"), "microbatch", KIND, burning=1)

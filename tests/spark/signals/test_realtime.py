@@ -1,0 +1,57 @@
+"""The papers' signals in Real-Time Mode, where slots outnumber cores: instances and nodes are apart."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from rheostat.analyze.evaluation import Evaluation
+from rheostat.model.configuration import NodeKind
+from rheostat.model.observation import Observation
+from rheostat.services.local_cluster import LocalCluster
+
+from .scene import WAIT_SECONDS, Scene, act, cause, running
+from .suite import *  # noqa: F403
+
+KIND = NodeKind(cores=0.5, slots=16, memory_mb=1024.0)
+BURNING = 3  # operators
+ROUNDS = 100_000  # of a hash, in each of them
+
+
+@pytest.fixture(scope="module")
+def scene(cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    yield from running(cluster, tmp_path_factory.mktemp("commanded"), "realtime", KIND, burning=BURNING)
+
+
+@pytest.fixture(scope="module")
+def full(scene: Scene) -> Observation:
+    """Operators of which each takes two fifths of the node: together more than there is."""
+    scene.calm_down()
+    scene.offer(10, wait=WAIT_SECONDS / 100, rounds=ROUNDS)
+    seen = scene.window(lambda *_: True, "rows that burn")
+    judged = scene.evaluate(seen).operators
+    cost = max(judged[f"burn{number}"].cost_seconds for number in range(BURNING))
+    scene.offer(0.4 * KIND.cores / cost, wait=WAIT_SECONDS / 100, rounds=ROUNDS)
+
+    def shows(observed: Observation, judged: Evaluation) -> bool:
+        return judged.cpu > 1.0 and (observed.nodes[0].cpu or 0.0) > 0.9
+
+    observed = scene.window(shows, "a full node")
+    scene.calm()
+    return observed
+
+
+def test_a_full_node_with_idle_instances_makes_elysium_add_a_node_and_no_instances(
+    scene: Scene, full: Observation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = act(scene, full, "elysium", monkeypatch)
+    assert max(one.utilisation for one in scene.evaluate(full).operators.values()) < 0.65
+    assert cause(turn, "nodes needed", "commanded").value == 2
+    assert set(turn.plan.target.parallelism.values()) == {1}
+
+
+def test_a_congested_operator_on_an_overloaded_node_makes_multilevel_add_a_node(
+    scene: Scene, full: Observation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (full.nodes[0].cpu or 0.0) > 0.9
+    turn = act(scene, full, "multilevel", monkeypatch)
+    assert turn.plan.target.nodes == 2
