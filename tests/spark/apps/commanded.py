@@ -1,6 +1,6 @@
 """A chain whose load and costs change while it runs. Arguments: the file that says them, operators that burn.
 
-Rows carry what they cost: how long `wait` holds them, and how many rounds of a hash each burning operator does.
+Rows carry what they cost: how long `wait` holds them, and the rounds of a hash in each operator that burns.
 """
 
 import json

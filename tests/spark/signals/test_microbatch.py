@@ -10,7 +10,7 @@ from rheostat.services.local_cluster import LocalCluster
 from .scene import Scene, running
 from .suite import *  # noqa: F403
 
-KIND = NodeKind(cores=4.0, slots=4, memory_mb=1024.0)
+KIND = NodeKind(cores=1.0, slots=4, memory_mb=1024.0)
 
 
 @pytest.fixture(scope="module")
