@@ -71,7 +71,7 @@ def burn(column: str) -> Column:
 
 
 offered = Offered(ORDERS)
-app = Application("commanded", trigger_seconds=2)
+app = Application("commanded", trigger_seconds=3)
 rows = app.source("in", offered.load, arrived=offered.arrived)
 # All columns reach the sink: Spark does not compute one that nobody reads.
 rows = rows.operator(

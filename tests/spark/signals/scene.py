@@ -46,11 +46,11 @@ class Scene:
         """Offer few rows."""
         self.offer(10)
 
-    def calm_down(self, wait: int = 1) -> None:
+    def calm_down(self, wait: int = 1) -> Observation:
         """Run in this size, with nothing left to do from before."""
         self.at(wait=wait)
         self.calm()
-        self.window(lambda seen, _: (seen.application.backlog or 0.0) < 100, "no backlog")
+        return self.window(lambda seen, _: (seen.application.backlog or 0.0) < 100, "no backlog")
 
     def at(self, nodes: int = 1, wait: int = 1) -> SparkEngine:
         """Run one instance of each operator, but for `wait`."""
@@ -117,7 +117,7 @@ def running(cluster: LocalCluster, folder: Path, mode: str, kind: NodeKind, burn
         kind=kind,
     ) as engine:
         observe_batches(engine, 3)
-        yield Scene(Shared(engine, folder), orders, 0.0 if mode == "realtime" else 3.5)
+        yield Scene(Shared(engine, folder), orders, 0.0 if mode == "realtime" else 4.5)
 
 
 def act(scene: Scene, observed: Observation, policy: str, patch: pytest.MonkeyPatch) -> Turn:

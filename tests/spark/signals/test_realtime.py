@@ -9,7 +9,7 @@ from rheostat.model.configuration import NodeKind
 from rheostat.model.observation import Observation
 from rheostat.services.local_cluster import LocalCluster
 
-from .scene import WAIT_SECONDS, Scene, act, cause, running
+from .scene import WAIT_SECONDS, Scene, act, cause, decide, running
 from .suite import *  # noqa: F403
 
 KIND = NodeKind(cores=0.5, slots=16, memory_mb=1024.0)
@@ -40,6 +40,16 @@ def full(scene: Scene) -> Observation:
     return observed
 
 
+def test_an_instance_above_core_max_on_an_idle_node_makes_elysium_add_instances_and_no_node(
+    scene: Scene, overloaded: Observation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (overloaded.nodes[0].cpu or 0.0) < 0.8
+    turn = act(scene, overloaded, "elysium", monkeypatch)
+    assert cause(turn, "instances needed", "wait").value > 2
+    assert turn.plan.target.nodes == 1
+    assert "65% busy" in turn.plan.reason
+
+
 def test_a_full_node_with_idle_instances_makes_elysium_add_a_node_and_no_instances(
     scene: Scene, full: Observation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -55,3 +65,14 @@ def test_a_congested_operator_on_an_overloaded_node_makes_multilevel_add_a_node(
     assert (full.nodes[0].cpu or 0.0) > 0.9
     turn = act(scene, full, "multilevel", monkeypatch)
     assert turn.plan.target.nodes == 2
+
+
+def test_occupancy_does_not_take_the_span_of_a_batch_for_its_work(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch takes as long as the trigger says, and a little longer, however few rows come."""
+    quiet = scene.calm_down()
+    application = quiet.application
+    assert (application.batch_seconds or 0.0) >= (application.trigger_seconds or 0.0)
+    plan = decide(scene, quiet, "occupancy", monkeypatch, dry_run=True).plan
+    assert plan.target == plan.current
