@@ -53,13 +53,18 @@ def kept_up(observed: Observation) -> float:
     return (source.processed or 0.0) / (source.received or 1.0)
 
 
+def enough(scene: Scene, folder: Path) -> Path:
+    """A map in which the smallest size serves every load, so that only a queue can ask for more."""
+    single = dict.fromkeys(scene.engine.topology.names, 1)
+    levels = folder / "map.json"
+    levels.write_text(json.dumps({"levels": [{"load": 1e6, "parallelism": single, "nodes": 1}]}))
+    return levels
+
+
 def test_a_queue_at_the_source_makes_multilevel_grow(
     scene: Scene, overloaded: Observation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    single = dict.fromkeys(scene.engine.topology.names, 1)
-    enough = tmp_path / "map.json"  # whatever the load, so that only the queue can ask for more
-    enough.write_text(json.dumps({"levels": [{"load": 1e6, "parallelism": single, "nodes": 1}]}))
-    turn = act(scene, overloaded, f"multilevel(map={enough})", monkeypatch)
+    turn = act(scene, overloaded, f"multilevel(map={enough(scene, tmp_path)})", monkeypatch)
     assert cause(turn, "health", "wait").threshold == 0.9
     assert kept_up(overloaded) < 0.9
     assert turn.plan.target.parallelism["wait"] > 1
