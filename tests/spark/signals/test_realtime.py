@@ -30,6 +30,7 @@ def full(scene: Scene) -> Observation:
     """Operators of which each takes two fifths of the node: together more than there is."""
     scene.calm_down()
     scene.offer(10, wait=WAIT_SECONDS / 100, rounds=ROUNDS)
+    scene.window(lambda *_: True, "the last batch with others")
     seen = scene.window(lambda *_: True, "rows that burn")
     judged = scene.evaluate(seen).operators
     cost = max(judged[f"burn{number}"].cost_seconds for number in range(BURNING))
