@@ -75,13 +75,6 @@ class Scene:
             eventually(lambda: self._shows_a_batch(running, open_for), what)
             observed = self.engine.observe()
             judged = self.evaluate(observed)
-            print(
-                what,
-                [(n, round(o.utilisation, 2), round(o.health, 2)) for n, o in judged.operators.items()],
-                judged.cpu,
-                [n.cpu for n in observed.nodes],
-                observed.operators["in"],
-            )
             return observed if not judged.missing and shows(observed, judged) else None
 
         self.engine.observe()
@@ -124,7 +117,6 @@ def act(scene: Scene, observed: Observation, policy: str, patch: pytest.MonkeyPa
     """Let a policy decide on a window, apply what it decides, and see that it runs."""
     engine = scene.at()
     turn = decide(scene, observed, policy, patch)
-    print(turn.plan.reason, turn.plan.causes, turn.plan.target, turn.outcome)
     assert turn.outcome.status is Status.APPLIED, turn.outcome.reason
     after = observe_open_window(engine, 1)
     assert {name: one.parallelism for name, one in after.operators.items()} == turn.plan.target.parallelism
