@@ -30,9 +30,7 @@ class Scene:
 
     shared: Shared
     orders: Path
-    late_seconds: (
-        float  # after which a batch that still runs is late; in Real-Time Mode a batch is a span of time
-    )
+    late_seconds: float  # after which a batch that still runs is late; 0 in Real-Time Mode, where none is
 
     @property
     def engine(self) -> SparkEngine:
