@@ -174,3 +174,16 @@ def test_a_query_without_rows_pays_for_no_partitions() -> None:
     model = Staged(10.0, 0.0, {"count": 200}, apart, partition_seconds={"count": 0.1})
     quiet = {"lines": 1.0, "split": 0.0, "count": 0.0}
     assert model.utilisation(quiet, {"lines": 4, "split": 4, "count": 200}, 4)["count"] == 0.25
+
+
+def test_an_operator_that_waits_is_no_faster_alone_on_its_node() -> None:
+    asking = Staged(10, 0.0, node_slots=4, alone=4.0, waits={"ask": 1.0})
+    used = [asking.utilisation({"ask": 0.9}, {"ask": tasks}, slots=4)["ask"] for tasks in (1, 2)]
+    assert used == [0.9, 0.45]
+    computing = Staged(10, 0.0, node_slots=4, alone=4.0)
+    assert computing.utilisation({"ask": 0.9}, {"ask": 1}, slots=4)["ask"] == 0.9 / 4
+
+
+def test_a_pinned_operator_that_waits_takes_its_time_on_any_number_of_slots() -> None:
+    asking = Staged(10, 0.0, pinned={"ask": 1}, node_slots=4, alone=4.0, waits={"ask": 1.0})
+    assert asking.utilisation({"ask": 0.5, "sum": 0.0}, {"ask": 1, "sum": 1}, slots=8)["sum"] == 0.5

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rheostat.analyze.execution import Staged
+from rheostat.analyze.execution import Pipelined, Staged
 from rheostat.model.configuration import Bounds
 from rheostat.policies.base import Situation
 from rheostat.policies.example import situation
@@ -67,3 +67,9 @@ def test_parameters_are_checked() -> None:
         Occupancy(alpha=0.0)
     with pytest.raises(ValueError, match="low below high"):
         Occupancy(low=1.0)
+
+
+def test_batches_of_real_time_mode_are_spans_of_time_and_no_occupancy() -> None:
+    light = with_application(situation(load=1_600, model=Pipelined()), batch_seconds=5.6, trigger_seconds=5.0)
+    assert max(one.utilisation for one in light.evaluation.operators.values()) == pytest.approx(0.8)
+    assert Occupancy().decide(light, {})[0].target == light.configuration

@@ -64,7 +64,8 @@ class Occupancy(Policy):
 
     def _occupancy(self, situation: Situation) -> float:
         application = situation.observation.application
-        if application.batch_seconds is not None and application.trigger_seconds:
+        batches = situation.model.takes_turns  # in Real-Time Mode a batch is a span of time, never shorter
+        if batches and application.batch_seconds is not None and application.trigger_seconds:
             return application.batch_seconds / application.trigger_seconds
         busiest = max(operator.utilisation for operator in situation.evaluation.operators.values())
         return max(busiest, situation.evaluation.cpu) * situation.catch_up

@@ -33,6 +33,12 @@ class Staged(ExecutionModel):
     >>> [shared.utilisation({"a": 4.0}, {"a": 4}, slots)["a"] for slots in (8, 6, 4, 2)]
     [0.5, 1.0, 1.0, 2.0]
 
+    What an operator waits itself, as for a remote service, passes no faster where its task is alone.
+
+    >>> asking = Staged(10, 0.0, node_slots=2, alone=2.0, waits={"a": 0.5})
+    >>> [asking.utilisation({"a": 1.0}, {"a": tasks}, slots=2)["a"] for tasks in (1, 2)]
+    [0.75, 0.5]
+
     The queries of a graph share the slots, but their overheads run concurrently.
 
     >>> apart = Staged(10, 1.0, queries=(frozenset({"a", "b"}), frozenset({"c"})))
@@ -62,6 +68,7 @@ class Staged(ExecutionModel):
     node_slots: int = 0  # per node; 0: it does not matter which node a slot is on
     alone: float = 1.0  # speed-up of a task that has a node to itself
     partition_seconds: Mapping[str, float] = field(default_factory=dict)  # of a slot, per stateful operator
+    waits: Mapping[str, float] = field(default_factory=dict)  # share of the slot time in which it waits
     name = "staged"
     takes_turns = True
 
@@ -155,7 +162,7 @@ class Staged(ExecutionModel):
     def _held(self, fixed: Mapping[str, int], busy: Mapping[str, float], count: int) -> float:
         """The share of the interval that the pinned stages take on enough nodes for this many slots."""
         slots = ceil(count / self.node_slots) * self.node_slots if self.node_slots else count
-        held = sum(busy[name] / self._worth(tasks, slots) for name, tasks in fixed.items())
+        held = self._work({name: busy[name] for name in fixed}, fixed, slots)
         return held + self._state(busy, {**dict.fromkeys(busy, count), **fixed}, slots)
 
     def _max_useful_slots(self, tasks: int) -> int:
@@ -174,7 +181,12 @@ class Staged(ExecutionModel):
 
     def _work(self, busy: Mapping[str, float], parallelism: Mapping[str, int], slots: int) -> float:
         """The share of the interval that the rows take."""
-        return sum(work / self._worth(parallelism[name], slots) for name, work in busy.items())
+        return sum(self._spread(name, work, parallelism[name], slots) for name, work in busy.items())
+
+    def _spread(self, name: str, work: float, tasks: int, slots: int) -> float:
+        """The share of the interval that an operator's work takes in so many tasks."""
+        waits = work * self.waits.get(name, 0.0)
+        return (work - waits) / self._worth(tasks, slots) + waits / max(1, min(tasks, slots))
 
     def _regardless(self, busy: Mapping[str, float], parallelism: Mapping[str, int], slots: int) -> float:
         """The share of the interval that a batch takes however many rows it has."""

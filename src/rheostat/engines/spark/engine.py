@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from rheostat.analyze.execution import ExecutionModel, FixedTasks, Pipelined, Staged, ceil
+from rheostat.analyze.waiting import waiting_shares
 from rheostat.control.ports import Clock, Provider
 from rheostat.engines.spark.actuate.actuator import Actuator
 from rheostat.engines.spark.actuate.healer import Healer
@@ -53,6 +54,7 @@ class SparkEngine:
         self._parallelism: dict[str, int] = {}
         self._remembered: dict[str, int] = {}  # also of operators whose query does not run now
         self._adopt(described)
+        self._waits: dict[str, float] = {}  # of each operator's slot time, in which it waits itself
         self._settled = False
         self._last_batch = 0.0  # when one had ended as the driver died last
         self._rewrite_attempts = 0  # in a row that did not come to an end
@@ -137,6 +139,7 @@ class SparkEngine:
             node_slots=min(kind.slots for kind in kinds),
             alone=alone if self.provider.limited else 1.0,
             partition_seconds=self.monitor.partition_seconds(),
+            waits=self._waits,
         )
 
     @property
@@ -162,7 +165,9 @@ class SparkEngine:
 
     def observe(self) -> Observation:
         self.poll()
-        return self.monitor.observe(self.clock.now(), self.topology, self._parallelism)
+        observed = self.monitor.observe(self.clock.now(), self.topology, self._parallelism)
+        self._waits |= waiting_shares(observed)
+        return observed
 
     def apply(self, plan: Plan) -> Outcome:
         started, before = self.clock.now(), self.configuration
