@@ -1,0 +1,90 @@
+"""For every step ahead, the method that was best there lately: no load keeps one character for ever."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+
+from rheostat.analyze.forecasts.autoregression import Autoregression
+from rheostat.analyze.forecasts.forecast import Forecast, certain
+from rheostat.analyze.forecasts.forecaster import Forecaster, History, Memory
+from rheostat.analyze.forecasts.last import Last
+from rheostat.analyze.forecasts.parameters import read
+from rheostat.analyze.forecasts.season import Season
+from rheostat.analyze.forecasts.trend import Trend
+
+MEMBERS: Mapping[str, Forecaster] = {
+    "last": Last(),
+    "trend": Trend(),
+    "season": Season(),
+    "ar": Autoregression(),
+}
+
+
+@dataclass(frozen=True)
+class Best(Forecaster):
+    """Several methods, of which the one with the smallest recent absolute error speaks, per step ahead.
+
+    The errors are discounted sums, so that an old success fades (Herbster, Warmuth: Tracking the best
+    expert. Machine Learning 32, 1998). A method that has no forecast yet is passed over.
+    """
+
+    members: Mapping[str, Forecaster] = field(default_factory=lambda: MEMBERS)
+    steps: int = 15
+    fading: float = 0.98  # what is left of an error after a step
+
+    @staticmethod
+    def parse(text: str) -> "Best":
+        """Parse `fading=`."""
+        return Best(**read("best", text, {"fading": (0.0, 1.0)}))  # type: ignore[arg-type]
+
+    def paced(self, step_seconds: float, day_seconds: float = 86_400.0) -> Self:
+        members = {name: each.paced(step_seconds, day_seconds) for name, each in self.members.items()}
+        return replace(self, step_seconds=step_seconds, members=members)
+
+    def trained(self, history: History, local_start: float = 0.0) -> Self:
+        members = {name: each.trained(history, local_start) for name, each in self.members.items()}
+        return replace(self, members=members)
+
+    def observe(self, memory: Memory, at: float, rate: float, local_start: float = 0.0) -> Memory:
+        sums = np.array(memory.get("errors", np.zeros((len(self.members), self.steps))))
+        counts = np.array(memory.get("counts", np.zeros((len(self.members), self.steps))))
+        sums, counts = sums * self.fading, counts * self.fading
+        open_ = []
+        for issued in memory.get("issued", ()):
+            step = round((at - issued["at"]) / self.step_seconds) - 1
+            if step < self.steps - 1:
+                open_.append(issued)
+            if 0 <= step < self.steps:
+                for number, path in enumerate(issued["paths"]):
+                    if path:
+                        sums[number, step] += abs(rate - path[step])
+                        counts[number, step] += 1
+        known = memory.get("members", {})
+        members = {
+            name: each.observe(known.get(name, {}), at, rate, local_start)
+            for name, each in self.members.items()
+        }
+        memory = {"members": members, "errors": sums.tolist(), "counts": counts.tolist()}
+        paths = self._paths(memory, at, self.steps, local_start)
+        return {**memory, "issued": [*open_, {"at": at, "paths": paths}]}
+
+    def forecast(self, memory: Memory, now: float, steps: int, local_start: float = 0.0) -> Forecast | None:
+        if not memory:
+            return None
+        paths = np.array([path or [np.nan] * steps for path in self._paths(memory, now, steps, local_start)])
+        if not np.isfinite(paths).any():
+            return None
+        counts = np.array(memory["counts"])
+        mean = np.where(counts > 0, np.array(memory["errors"]) / np.maximum(counts, 1e-9), np.inf)
+        mean = mean[:, np.minimum(np.arange(steps), self.steps - 1)]
+        best = np.argmin(np.where(np.isfinite(paths), np.minimum(mean, 1e300), np.inf), axis=0)
+        return certain(now, self.step_seconds, paths[best, np.arange(steps)].tolist())
+
+    def _paths(self, memory: Memory, now: float, steps: int, local_start: float) -> list[list[float]]:
+        made = [
+            each.forecast(memory["members"][name], now, steps, local_start)
+            for name, each in self.members.items()
+        ]
+        return [list(one.path()) if one else [] for one in made]
