@@ -72,3 +72,5 @@ def backtest(
             forecast_page.show(text, result, files[name])
     if as_json:
         console.print_json(forecast_page.as_json(results, files))
+        return
+    print(forecast_page.NOTES)

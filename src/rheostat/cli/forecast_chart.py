@@ -44,8 +44,8 @@ def _draw(title: str, replay: Replay, result: Backtest, out: Path) -> None:
     figure = Figure(figsize=(11, 6.4), layout="constrained")
     FigureCanvasAgg(figure)
     whole, close = figure.subplots(2, 1)
-    _lines(whole, replay, result, 0)
-    _lines(close, replay, result, max(0, len(replay.rates) - CLOSE))
+    _lines(whole, replay, result, 0, 12)
+    _lines(close, replay, result, max(0, len(replay.rates) - CLOSE), 6)
     whole.set_title(title[:110], parse_math=False, loc="left")
     close.set_title("the last of it", loc="left", fontsize=10)
     whole.legend(loc="upper left", fontsize=8, frameon=False, ncols=3)
@@ -53,7 +53,7 @@ def _draw(title: str, replay: Replay, result: Backtest, out: Path) -> None:
         figure.savefig(fresh, dpi=110)
 
 
-def _lines(axes: Any, replay: Replay, result: Backtest, first: int) -> None:
+def _lines(axes: Any, replay: Replay, result: Backtest, first: int, ticks: int) -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter
 
     times = (np.arange(len(replay.rates)) + result.load.training) * result.load.step_seconds
@@ -63,7 +63,7 @@ def _lines(axes: Any, replay: Replay, result: Backtest, first: int) -> None:
     axes.plot(x, middle, color=BAND, linewidth=0.9, label="expected")
     axes.plot(x, replay.rates[first:], color=LOAD, linewidth=0.7, label="load")
     axes.set(ylabel="rows/s", xlim=(x[0], x[-1]), ylim=(0, 1.15 * float(replay.rates[first:].max())))
-    axes.xaxis.set_major_locator(FixedLocator(time_ticks(float(x[0]), float(x[-1]), 12)))
+    axes.xaxis.set_major_locator(FixedLocator(time_ticks(float(x[0]), float(x[-1]), ticks)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: span(value)))
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)

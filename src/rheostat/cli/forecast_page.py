@@ -10,11 +10,12 @@ from rheostat.cli import console
 from rheostat.cli.chart import span
 from rheostat.engines.simulator.forecast_backtest import AHEAD, Backtest, Judged
 
-NOTES = (
-    "error: mean absolute error over the mean load. held: loads at or below the 90 % quantile.\n"
-    "x oracle, lag: simulated; that quantile alone decides the nodes, which start in 60 s. none: no\n"
-    "forecast, the load may use 80 % of the nodes. cost: x oracle + mean lag in minutes."
-)
+NOTES = """\
+error: mean absolute error over the mean load, so many steps ahead
+held: the share of loads at or below the 90 % quantile
+x oracle, lag: simulated; that quantile alone decides the nodes (start-up 60 s)
+none: no forecast; the load may use 80 % of the nodes
+cost: x oracle + the mean lag in minutes"""
 
 
 def as_curve(text: str) -> str:
@@ -53,8 +54,7 @@ def show(text: str, result: Backtest, files: Sequence[Path]) -> None:
         table.add_row(name, *_cells(judged))
     console.out.print(table)
     console.out.print(f"cheapest to follow: {result.cheapest}")
-    console.out.print(NOTES)
-    console.out.print(f"plot: {files[0]}" + "".join(f"; trained: {path}" for path in files[1:]) + "\n")
+    print(console.harmless("\n".join(["files: " + ", ".join(map(str, files)), ""])))
 
 
 def as_json(results: Mapping[str, Backtest], files: Mapping[str, Sequence[Path]]) -> list[dict[str, Any]]:
