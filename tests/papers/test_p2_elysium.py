@@ -77,7 +77,7 @@ def test_elysium_needs_fewer_reconfigurations_after_a_step_because_it_scales_sev
     assert elysium.settling_seconds < joint.settling_seconds
 
 
-# Figure 13: proactive ELYSIUM, here with the load of another seed to learn from and nodes that start in a minute.
+# Figure 13: proactive ELYSIUM; here it learns from a load with another seed, and nodes start in a minute.
 BEFORE = {
     "stair": "stair:duration=3h:noise=poisson:seed=77",
     "step": "step:duration=3h:noise=poisson:seed=77",

@@ -7,6 +7,7 @@ from math import ceil
 from rheostat.analyze.forecasts import Forecast, Memory, find_forecaster
 from rheostat.analyze.forecasts.band import Band
 from rheostat.analyze.forecasts.calibrated import Calibrated
+from rheostat.analyze.forecasts.forecaster import brief
 from rheostat.analyze.forecasts.learning import warm_up
 from rheostat.model.errors import UserError
 from rheostat.workloads import parse_curve, sample
@@ -95,5 +96,5 @@ class Foresight:
         if end - until < SAME:
             before = forecaster.forecast(memory["forecast"], until, 1, local_start)
             band = self.band.observe(band, before, end, rate)
-        observed = forecaster.observe(memory["forecast"], end, rate, local_start)
+        observed = forecaster.observe(memory["forecast"], end, brief(rate), local_start)
         return {"forecast": observed, "band": band, "until": end}

@@ -2,17 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from rheostat.analyze.forecasts.autoregression import Autoregression
 from rheostat.analyze.forecasts.forecast import Forecast, certain
-from rheostat.analyze.forecasts.forecaster import Forecaster, History, Memory
+from rheostat.analyze.forecasts.forecaster import Forecaster, History, Memory, brief
 from rheostat.analyze.forecasts.last import Last
 from rheostat.analyze.forecasts.parameters import read
 from rheostat.analyze.forecasts.season import Season
 from rheostat.analyze.forecasts.trend import Trend
+from rheostat.workloads.curve import FloatArray
 
 MEMBERS: Mapping[str, Forecaster] = {
     "last": Last(),
@@ -48,27 +49,32 @@ class Best(Forecaster):
         return replace(self, members=members)
 
     def observe(self, memory: Memory, at: float, rate: float, local_start: float = 0.0) -> Memory:
-        sums = np.array(memory.get("errors", np.zeros((len(self.members), self.steps))))
-        counts = np.array(memory.get("counts", np.zeros((len(self.members), self.steps))))
-        sums, counts = sums * self.fading, counts * self.fading
-        open_ = []
-        for issued in memory.get("issued", ()):
-            step = round((at - issued["at"]) / self.step_seconds) - 1
-            if step < self.steps - 1:
-                open_.append(issued)
-            if 0 <= step < self.steps:
-                for number, path in enumerate(issued["paths"]):
-                    if path:
-                        sums[number, step] += abs(rate - path[step])
-                        counts[number, step] += 1
+        sums, counts = self._errors(memory, at, rate)
         known = memory.get("members", {})
         members = {
             name: each.observe(known.get(name, {}), at, rate, local_start)
             for name, each in self.members.items()
         }
-        memory = {"members": members, "errors": sums.tolist(), "counts": counts.tolist()}
-        paths = self._paths(memory, at, self.steps, local_start)
+        memory = {**memory, "members": members, "errors": _brief(sums), "counts": _brief(counts)}
+        paths = [list(map(brief, path)) for path in self._paths(memory, at, self.steps, local_start)]
+        open_ = [one for one in memory.get("issued", ()) if self._ahead(one, at) < self.steps]
         return {**memory, "issued": [*open_, {"at": at, "paths": paths}]}
+
+    def _errors(self, memory: Memory, at: float, rate: float) -> tuple[FloatArray, FloatArray]:
+        """The discounted sums of each method's absolute errors, by steps ahead, and of how many they are."""
+        nothing = np.zeros((len(self.members), self.steps))
+        sums = self.fading * np.array(memory.get("errors", nothing))
+        counts = self.fading * np.array(memory.get("counts", nothing))
+        for issued in memory.get("issued", ()):
+            step = self._ahead(issued, at) - 1
+            for number, path in enumerate(issued["paths"]):
+                if path and 0 <= step < self.steps:
+                    sums[number, step] += abs(rate - path[step])
+                    counts[number, step] += 1
+        return sums, counts
+
+    def _ahead(self, issued: Mapping[str, Any], at: float) -> int:
+        return round((at - issued["at"]) / self.step_seconds)
 
     def forecast(self, memory: Memory, now: float, steps: int, local_start: float = 0.0) -> Forecast | None:
         if not memory:
@@ -88,3 +94,7 @@ class Best(Forecaster):
             for name, each in self.members.items()
         ]
         return [list(one.path()) if one else [] for one in made]
+
+
+def _brief(table: FloatArray) -> list[list[float]]:
+    return [[brief(value) for value in row] for row in table.tolist()]

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from rheostat.analyze.forecasts.forecast import MEDIAN, Forecast
-from rheostat.analyze.forecasts.forecaster import Forecaster, History, Memory
+from rheostat.analyze.forecasts.forecaster import Forecaster, History, Memory, brief
 from rheostat.workloads.curve import FloatArray
 
 LOW, HIGH = 0.1, 0.9
@@ -52,7 +52,7 @@ class Calibrated(Forecaster):
             if step < self.steps - 1:
                 open_.append(issued)
             if 0 <= step < self.steps:
-                errors[step] = float(f"{rate - issued['path'][step]:.6g}")
+                errors[step] = brief(rate - issued["path"][step])
                 if issued["rows"]:
                     asked[step] += self.gain * (LEVELS - (rate <= np.array(issued["rows"][step])))
         seen = [*memory.get("errors", ())[1 - self.window :], errors]
@@ -76,7 +76,7 @@ class Calibrated(Forecaster):
             return []
         forecast = self._banded(memory, expected)
         rows = [list(row) for row in forecast.values] if forecast.knows(HIGH) else []
-        return [{"at": at, "path": list(expected.path()), "rows": rows}]
+        return [{"at": at, "path": list(map(brief, expected.path())), "rows": rows}]
 
     def _banded(self, memory: Memory, expected: Forecast) -> Forecast:
         """What the method expects, with the band of its errors if they suffice for every step."""

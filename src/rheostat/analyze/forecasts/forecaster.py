@@ -58,6 +58,15 @@ def observe_all(forecaster: Forecaster, memory: Memory, history: History, local_
     return memory
 
 
+def brief(value: float) -> float:
+    """A number in few digits: the journal stores a policy's memory in every turn.
+
+    >>> brief(1234.56789)
+    1234.57
+    """
+    return float(f"{value:.6g}")
+
+
 def keep(memory: Memory, at: float, rate: float, seconds: float) -> list[list[float]]:
     """The recent part of a history that a memory holds, with one more point."""
     return [*(point for point in memory.get("recent", ()) if point[0] > at - seconds), [at, rate]]
