@@ -230,6 +230,23 @@ def test_the_period_does_not_change_what_a_steady_rise_leads_to() -> None:
         assert foreseen(*rise, seconds=seconds) == pytest.approx(1_000 + 4 * 570 + 1_200, abs=1)
 
 
+def test_a_load_that_leaves_the_forecast_is_reacted_to_with_an_alert() -> None:
+    policy = Elysium(proactive=True, forecast="schedule:constant:rate=2000:duration=1h")
+    expected = [2_000.0] * 100
+    quiet = after(policy, *expected)
+    assert quiet.alert is None
+    busy = after(policy, *expected, *[4_000.0] * 6)
+    assert busy.alert == "6 of the last 12 loads were above the forecast, 1.2 may be: the forecast is dropped"
+    assert busy.target == after(Elysium(), *expected, *[4_000.0] * 6).target
+
+
+def test_a_load_from_before_the_run_is_provided_for_in_time() -> None:
+    knowing = Elysium(proactive=True, history="square:low=1000:high=3000:period=10m:duration=4h")
+    assert after(knowing, *[1_000.0] * 3).reason.startswith("expected load 1,0")
+    assert after(knowing, *[1_000.0] * 4).target == after(Elysium(), *[3_000.0] * 4).target
+    assert after(Elysium(proactive=True), *[1_000.0] * 4).target != after(knowing, *[1_000.0] * 4).target
+
+
 def test_stages_share_slots_so_all_get_the_same_parallelism() -> None:
     # 3.0 busy slots in 0.65 - 3 x 0.01 of the interval: 4.84.
     proposal = decided(situation(load=3_000, model=Staged(10.0, 0.1)))

@@ -74,7 +74,7 @@ class Best(Forecaster):
         return sums, counts
 
     def _ahead(self, issued: Mapping[str, Any], at: float) -> int:
-        return round((at - issued["at"]) / self.step_seconds)
+        return round((at - float(issued["at"])) / self.step_seconds)
 
     def forecast(self, memory: Memory, now: float, steps: int, local_start: float = 0.0) -> Forecast | None:
         if not memory:
