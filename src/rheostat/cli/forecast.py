@@ -13,7 +13,7 @@ forecast = typer.Typer(help="Forecasts of the load, judged before a policy follo
 Loads = Annotated[
     list[str],
     typer.Argument(
-        metavar="TRACE...", help="CSV files, or load curves; see `rheostat load list`.", show_default=False
+        metavar="TRACE", help="CSV files, or load curves; see `rheostat load list`.", show_default=False
     ),
 ]
 
@@ -46,7 +46,7 @@ def backtest(
     ] = Path("forecast"),
     as_json: options.JsonOption = False,
 ) -> None:
-    """Judge forecasts: error, how often their 90 % holds, and the cost of following them."""
+    """Judge forecasts by their error, their band and the cost of following."""
     from rheostat.cli import forecast_chart, forecast_page
     from rheostat.engines.simulator import forecast_backtest
     from rheostat.model.files import make_folder

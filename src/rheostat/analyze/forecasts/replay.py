@@ -86,7 +86,7 @@ def divide(rates: FloatArray, step_seconds: float, share: float, begins_at: floa
     if min(training, len(rates) - training) < LEAST_STEPS:
         raise UserError(
             f"{len(rates)} steps of {step_seconds:g} s, {training} of them to train: "
-            f"at least {LEAST_STEPS} are needed to train and to judge; give a longer load"
+            f"at least {LEAST_STEPS} are needed to train and to judge; give a longer load or a shorter --step"
         )
     return Load(rates, step_seconds, training, begins_at)
 
