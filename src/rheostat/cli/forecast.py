@@ -46,7 +46,7 @@ def backtest(
     ] = Path("forecast"),
     as_json: options.JsonOption = False,
 ) -> None:
-    """Judge forecasts by their error, their band and the cost of following."""
+    """Judge forecasts by error, band and cost of following."""
     from rheostat.cli import forecast_chart, forecast_page
     from rheostat.engines.simulator import forecast_backtest
     from rheostat.model.files import make_folder
