@@ -33,5 +33,5 @@ def test_series_of_different_lengths_are_a_programming_error() -> None:
 
 def test_a_history_that_is_too_short_gives_no_forecast() -> None:
     history = [(0.0, 10.0), (60.0, 20.0)]
-    assert LeastSquares(3).forecast(history) is None
-    assert LeastSquares(2).forecast(history) == fit([0, 60], [10, 20])
+    assert LeastSquares(3).line(history) is None
+    assert LeastSquares(2).line(history) == fit([0, 60], [10, 20])

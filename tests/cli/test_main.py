@@ -91,7 +91,7 @@ def test_no_command_imports_what_it_does_not_need(command: str, tmp_path: Path) 
     assert done.stdout.splitlines()[-1] == "set()"
 
 
-@pytest.mark.parametrize("command", ["", "load", "kafka", "bench"])
+@pytest.mark.parametrize("command", ["", "load", "forecast", "kafka", "bench"])
 def test_no_summary_in_a_list_of_commands_is_cut_short(
     command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

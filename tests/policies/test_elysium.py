@@ -12,11 +12,14 @@ from rheostat.analyze.execution import Staged, Storm
 from rheostat.analyze.node_overhead import OverheadProfile
 from rheostat.model.configuration import NodeKind
 from rheostat.model.decision import Proposal
+from rheostat.model.errors import UserError
 from rheostat.policies.base import Situation
 from rheostat.policies.elysium import Elysium
 from rheostat.policies.example import situation
 
 from .situations import observed, with_limits, with_operator
+
+LINE = Elysium(proactive=True, forecast="line", horizon_minutes=5.0)
 
 
 def decided(seen: Situation, policy: Elysium | None = None) -> Proposal:
@@ -183,7 +186,7 @@ def after(policy: Elysium, *loads: float) -> Proposal:
 
 def test_proactive_provides_for_the_highest_load_expected_over_the_horizon() -> None:
     # 500 rows/s more every minute: 4,500 in five minutes, 0.45, 2.25 and 1.8 cores.
-    ahead = after(Elysium(proactive=True), 1_000, 1_500, 2_000)
+    ahead = after(LINE, 1_000, 1_500, 2_000)
     assert ahead.target.parallelism == {"lines": 1, "split": 4, "count": 3}
     assert ahead.reason.startswith("expected load 4,500 rows/s")
     reactive = after(Elysium(), 1_000, 1_500, 2_000)
@@ -191,21 +194,13 @@ def test_proactive_provides_for_the_highest_load_expected_over_the_horizon() -> 
 
 
 def test_proactive_never_expects_less_than_there_is() -> None:
-    assert after(Elysium(proactive=True), 3_000, 2_500, 2_000).reason.startswith("expected load 2,000")
-    assert after(Elysium(proactive=True), 1_000, 2_000).reason.startswith("expected load 2,000")
-
-
-def test_the_forecast_remembers_n_ilp_minutes() -> None:
-    policy = Elysium(n_ilp=3)
-    memory: Mapping[str, Any] = {}
-    for minute in range(1, 7):
-        _, memory = policy.decide(situation(load=100.0 * minute, now=60.0 * minute), memory)
-    assert memory["recent"] == [[180.0, 240.0, 400.0], [240.0, 300.0, 500.0], [300.0, 360.0, 600.0]]
+    assert after(LINE, 3_000, 2_500, 2_000).reason.startswith("expected load 2,000")
+    assert after(LINE, 1_000, 2_000).reason.startswith("expected load 2,000")
 
 
 def foreseen(*loads: float, seconds: float) -> float:
     """The load that proactive elysium expects after windows of some seconds."""
-    policy = Elysium(proactive=True, period_seconds=seconds)
+    policy = replace(LINE, period_seconds=seconds)
     memory: Mapping[str, Any] = {}
     proposal = None
     for turn, load in enumerate(loads, start=1):
@@ -235,6 +230,23 @@ def test_the_period_does_not_change_what_a_steady_rise_leads_to() -> None:
         assert foreseen(*rise, seconds=seconds) == pytest.approx(1_000 + 4 * 570 + 1_200, abs=1)
 
 
+def test_a_load_that_leaves_the_forecast_is_reacted_to_with_an_alert() -> None:
+    policy = Elysium(proactive=True, forecast="schedule:constant:rate=2000:duration=1h")
+    expected = [2_000.0] * 100
+    quiet = after(policy, *expected)
+    assert quiet.alert is None
+    busy = after(policy, *expected, *[4_000.0] * 6)
+    assert busy.alert == "6 of the last 12 loads were above the forecast, 1.2 may be: the forecast is dropped"
+    assert busy.target == after(Elysium(), *expected, *[4_000.0] * 6).target
+
+
+def test_a_load_from_before_the_run_is_provided_for_in_time() -> None:
+    knowing = Elysium(proactive=True, history="square:low=1000:high=3000:period=10m:duration=4h")
+    assert after(knowing, *[1_000.0] * 3).reason.startswith("expected load 1,0")
+    assert after(knowing, *[1_000.0] * 4).target == after(Elysium(), *[3_000.0] * 4).target
+    assert after(Elysium(proactive=True), *[1_000.0] * 4).target != after(knowing, *[1_000.0] * 4).target
+
+
 def test_stages_share_slots_so_all_get_the_same_parallelism() -> None:
     # 3.0 busy slots in 0.65 - 3 x 0.01 of the interval: 4.84.
     proposal = decided(situation(load=3_000, model=Staged(10.0, 0.1)))
@@ -247,5 +259,11 @@ def test_parameters_are_checked() -> None:
         Elysium(profile="neural")
     with pytest.raises(ValueError, match="core_min_thr < core_max_thr"):
         Elysium(core_min_thr=0.65)
-    with pytest.raises(ValueError, match="n_ilp"):
-        Elysium(n_ilp=0)
+    with pytest.raises(ValueError, match=r"quantile must be 0.1, 0.5 or 0.9"):
+        Elysium(quantile=0.7)
+    with pytest.raises(ValueError, match="horizon_minutes positive"):
+        Elysium(horizon_minutes=0)
+    with pytest.raises(UserError, match="must learn first: give history=CURVE"):
+        Elysium(forecast="network")
+    with pytest.raises(UserError, match="at least 45 steps to be trained on"):
+        Elysium(forecast="network", history="step:duration=20m")

@@ -142,3 +142,13 @@ def test_a_trace_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.csv")), ids=lambda path: path.stem)
 def test_the_example_traces_can_be_used(path: Path) -> None:
     assert parse_curve(f"trace:{path}").peak() > 1000
+
+
+def test_a_trace_that_is_played_faster_has_closer_points_and_shorter_days(tmp_path: Path) -> None:
+    path = tmp_path / "load.csv"
+    path.write_text("time,rate\n0,1\n300,2\n600,3\n5000,4\n")
+    curve = parse_curve(f"trace:{path}")
+    assert (curve.resolution_seconds, curve.day_seconds) == (300.0, 86_400.0)
+    fast = parse_curve(f"trace:{path}:compress=5")
+    assert (fast.resolution_seconds, fast.day_seconds) == (60.0, 17_280.0)
+    assert parse_curve("bursty").day_seconds == 1_440.0

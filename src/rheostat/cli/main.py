@@ -20,6 +20,7 @@ COMMANDS = (  # each is a module in this package
     "load",
     "simulate",
     "compare",
+    "forecast",
     "cluster",
     "kafka",
     "demo",

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from rheostat.analyze.cost_profiles import NewestCosts
 from rheostat.analyze.execution import ExecutionModel, ceil
-from rheostat.analyze.forecasts import Forecast, LeastSquares
+from rheostat.analyze.forecasts import Expectation, LeastSquares
 from rheostat.analyze.forecasts.line import Line
 from rheostat.analyze.rates import visits
 from rheostat.model.decision import Cause, Proposal
@@ -167,7 +167,7 @@ def _rate(situation: Situation, name: str) -> float:
 
 def _forecast(
     situation: Situation, name: str, parts: tuple[float, ...], windows: list[PastWindow]
-) -> Forecast:
+) -> Expectation:
     """Rows/s by seconds from the window's end: through its parts, or through the last windows."""
     window = situation.observation
     if len(parts) >= POINTS:
@@ -175,7 +175,7 @@ def _forecast(
         history = [(length * (part + 0.5) - window.seconds, rows / length) for part, rows in enumerate(parts)]
     else:
         history = [(middle - window.end, rates[name]) for middle, rates in windows]
-    return LeastSquares(POINTS).forecast(history) or Line(_rate(situation, name), 0.0)
+    return LeastSquares(POINTS).line(history) or Line(_rate(situation, name), 0.0)
 
 
 def _queues_known(situation: Situation) -> bool:

@@ -1,6 +1,6 @@
 """ELYSIUM (P2): the fewest instances, then the fewest nodes, for the present or the expected load."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import floor
 
@@ -8,12 +8,15 @@ import numpy as np
 
 from rheostat.analyze.cost_profiles import PROFILES
 from rheostat.analyze.execution import ceil
-from rheostat.analyze.forecasts import Forecaster, find_forecaster
-from rheostat.analyze.minutes import MINUTE, Piece, minute_means, remember
+from rheostat.analyze.forecasts.calibrated import LEVELS
+from rheostat.analyze.forecasts.forecast import MEDIAN
 from rheostat.analyze.node_overhead import Overhead, OverheadProfile, even_node_loads
 from rheostat.analyze.selectivity_profile import SelectivityProfile
 from rheostat.model.decision import Cause, Proposal, Relation
 from rheostat.policies.base import Info, Memory, Policy, Situation, hold, wish
+from rheostat.policies.foresight import Foresight
+
+MOST_MINUTES = 60
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class Elysium(Policy):
 
     Algorithm 1 asks an estimator what instances and nodes would use at the load; here the estimator's
     profiles are `linear` (learned from all windows so far) or `exact` (the topology's stated costs).
-    Proactive: the load that a forecast expects at the end of the horizon, where that is more than now.
+    Proactive: the highest load that a forecast expects within the horizon, where that is more than now.
 
     Lombardi, Aniello, Bonomi, Querzoni: Elastic Symbiotic Scaling of Operators and Resources in Stream
     Processing Systems. IEEE TPDS 29(3), 2018.
@@ -39,9 +42,10 @@ class Elysium(Policy):
     core_max_thr: float = 0.65
     profile: str = "linear"
     proactive: bool = False
-    horizon_minutes: float = 5.0
-    n_ilp: int = 10  # past minutes that the forecast looks at
-    forecast: str = "line"  # or "schedule:" and a load curve
+    horizon_minutes: float = 2.0
+    forecast: str = "best"  # docs/forecasts.md lists them
+    history: str = ""  # a load curve or a trace from before the run, for the forecast to learn from
+    quantile: float = 0.5  # of the forecast: 0.1, 0.5 or 0.9
 
     info = Info(
         "elysium", "operators and nodes, independently", "reactive or proactive", "P2 ELYSIUM, Algorithm 1"
@@ -52,13 +56,13 @@ class Elysium(Policy):
             raise ValueError(f"profile must be {' or '.join(PROFILES)}")
         if not 0 <= self.core_min_thr < self.core_max_thr or self.cpu_max_thr <= 0:
             raise ValueError("thresholds must satisfy 0 <= core_min_thr < core_max_thr and cpu_max_thr > 0")
-        if self.n_ilp < 3 or self.horizon_minutes < 0:
-            raise ValueError("n_ilp must be at least 3 and horizon_minutes not negative")
-        _ = self._forecaster  # built once, and now: a mistake in it is the user's, not the loop's
+        if self.quantile not in LEVELS or not 0 < self.horizon_minutes <= MOST_MINUTES:
+            raise ValueError("quantile must be 0.1, 0.5 or 0.9, horizon_minutes positive and at most 60")
+        self._foresight.check()  # now: a mistake in it is the user's, not the loop's
 
     @cached_property
-    def _forecaster(self) -> Forecaster:
-        return find_forecaster(self.forecast)
+    def _foresight(self) -> Foresight:
+        return Foresight(self.forecast, self.history, self.horizon_minutes)
 
     def propose(self, situation: Situation, memory: Memory) -> tuple[Proposal, Memory]:
         window, learned = situation.observation, memory.get("profile", {})
@@ -68,17 +72,16 @@ class Elysium(Policy):
         selectivity.learn(window)
         nodes_profile = OverheadProfile(memory.get("profile"))
         nodes_profile.learn(window)
-        recent = remember(memory.get("recent", []), window.start, window.end, situation.load, self.n_ilp)
         profile = {**costs.state, **selectivity.state, **nodes_profile.state}
-        memory = {"profile": profile, "recent": recent}
-
-        load = self._load(situation, recent)
+        load, seen, alert = self._load(situation, memory.get("foresight", {}))
+        memory = {"profile": profile, "foresight": seen}
         busy = costs.busy(selectivity.rates(situation.source_loads(load)))
         parallelism = self._parallelism(situation, busy)
         overhead = nodes_profile.overhead() if self.profile != "exact" else Overhead()
         cores = situation.evaluation.cores_of(busy)
         nodes, highest = self._nodes(situation, parallelism, cores, overhead)
-        return self._proposal(situation, load, parallelism, nodes, highest), memory
+        proposal = self._proposal(situation, load, parallelism, nodes, highest)
+        return replace(proposal, alert=alert), memory
 
     def _proposal(
         self, situation: Situation, load: float, parallelism: dict[str, int], nodes: int, highest: float
@@ -103,14 +106,17 @@ class Elysium(Policy):
         )
         return wish(situation, parallelism, reason, nodes=nodes, causes=causes)
 
-    def _load(self, situation: Situation, recent: list[Piece]) -> float:
-        """The present load with what waits, or that forecast for the end of the horizon if it is higher."""
-        if not self.proactive or not situation.load:  # of no rows there is no mix to scale
-            return situation.load_to_serve
-        forecast = self._forecaster.forecast(minute_means(recent, self.n_ilp), situation.local_start)
-        if forecast is None:
-            return situation.load_to_serve
-        return max(situation.load_to_serve, forecast.at(recent[-1][1] + MINUTE * self.horizon_minutes))
+    def _load(self, situation: Situation, seen: Memory) -> tuple[float, Memory, str | None]:
+        """The present load with what waits, or the highest of the forecast if that is higher."""
+        if not self.proactive:
+            return situation.load_to_serve, {}, None
+        window, local = situation.observation, situation.local_start
+        seen = self._foresight.observe(seen, window.start, window.end, situation.load, local)
+        forecast = self._foresight.expected(seen, situation.now, local)
+        if forecast is None or not situation.load:  # of no rows there is no mix to scale
+            return situation.load_to_serve, seen, self._foresight.alert(seen)
+        level = self.quantile if forecast.knows(self.quantile) else MEDIAN
+        return max(situation.load_to_serve, forecast.highest(level)), seen, None
 
     def _parallelism(self, situation: Situation, busy: dict[str, float]) -> dict[str, int]:
         """Lines 2 to 9: as few instances as keep each at or below core_max, and not below core_min."""

@@ -27,6 +27,8 @@ class Curve:
     rate: RateFunction
     noise: Noise = field(default_factory=Noise)
     begins_at: float = 0.0  # wall-clock time, in seconds since midnight on Monday, if known
+    day_seconds: float = 86_400.0  # how long a day takes: less where it is played faster
+    resolution_seconds: float = 0.0  # of a trace: the usual time between its points
 
     def at(self, seconds: float) -> float:
         """The expected rows/s at a point in time."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rheostat.model.errors import UserError, nearest
-from rheostat.workloads.catalogue import FAMILIES, MAX_SECONDS, Family, Key
+from rheostat.workloads.catalogue import DAY, FAMILIES, MAX_SECONDS, Family, Key
 from rheostat.workloads.curve import Curve, RateFunction, within
 from rheostat.workloads.noise import KINDS, Noise
 from rheostat.workloads.traces import read_trace
@@ -39,7 +39,7 @@ def parse_curve(spec: str) -> Curve:
     if family is None:
         raise UserError(f"unknown load curve {_short(name)}{nearest(name[:80], FAMILIES)}")
     values = _values(family, parts)
-    duration, rate, begins_at = _shape(family, values)
+    duration, rate, begins_at, resolution = _shape(family, values)
     scale, compress, lead = (_float(values[key]) for key in ("scale", "compress", "lead"))
     lasts = duration / compress + lead
     if not MIN_SECONDS <= lasts <= MAX_SECONDS:
@@ -47,16 +47,18 @@ def parse_curve(spec: str) -> Curve:
             f"{family.name}: lasts {lasts:g} s with compress={compress:g}; allowed are 1 s to 366 days"
         )
     rates = within(duration, rate, scale, compress, lead)
-    return Curve(family.name, lasts, rates, _noise(values), begins_at - lead)
+    return Curve(
+        family.name, lasts, rates, _noise(values), begins_at - lead, DAY / compress, resolution / compress
+    )
 
 
-def _shape(family: Family, values: Mapping[str, Value]) -> tuple[float, RateFunction, float]:
-    """Its duration, its rate at any time, and the wall-clock time when it begins."""
+def _shape(family: Family, values: Mapping[str, Value]) -> tuple[float, RateFunction, float, float]:
+    """Its duration, its rate at any time, the wall-clock time when it begins, and a trace's resolution."""
     if family.name == "trace":
         if not isinstance(values["path"], str):
             raise UserError("trace: which file? write trace:FILE.csv or trace:path=FILE.csv")
         trace = read_trace(Path(values["path"]))
-        return _float(values["duration"] or trace.duration), trace.rate, trace.begins_at
+        return _float(values["duration"] or trace.duration), trace.rate, trace.begins_at, trace.resolution
     own = {key.name: values[key.name] for key in family.keys}
     low, high = own.get("low"), own.get("high")
     if isinstance(low, float) and isinstance(high, float) and low > high:
@@ -64,7 +66,7 @@ def _shape(family: Family, values: Mapping[str, Value]) -> tuple[float, RateFunc
     if family.seeded:
         own["seed"] = values["seed"]
     begins_at = _float(own["start"]) if family.name in ("day", "week") else 0.0
-    return _float(own["duration"]), family.build(**own), begins_at
+    return _float(own["duration"]), family.build(**own), begins_at, 0.0
 
 
 def _values(family: Family, parts: list[str]) -> dict[str, Value]:

@@ -34,6 +34,11 @@ class Trace:
         """The time from the first point to the last."""
         return float(self.seconds[-1])
 
+    @property
+    def resolution(self) -> float:
+        """The usual time between two points."""
+        return float(np.median(np.diff(self.seconds)))
+
     def rate(self, t: FloatArray) -> FloatArray:
         """Interpolate; before the first and after the last point, their rates apply."""
         return np.interp(t, self.seconds, self.rates)

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rheostat.analyze.forecasts.forecaster import Forecast, History
+from rheostat.analyze.forecasts.expectation import Expectation
+from rheostat.analyze.forecasts.forecast import Forecast, certain
+from rheostat.analyze.forecasts.forecaster import Forecaster, History, Memory, keep
 from rheostat.model.errors import UserError
 
 
 @dataclass(frozen=True)
-class Line(Forecast):
+class Line(Expectation):
     """y = intercept + slope * x."""
 
     intercept: float
@@ -18,27 +20,39 @@ class Line(Forecast):
         return self.intercept + self.slope * time
 
 
-@dataclass(frozen=True, slots=True)
-class LeastSquares:
-    """Fits a line through the whole history, once that has enough points.
+@dataclass(frozen=True)
+class LeastSquares(Forecaster):
+    """Draws a line through the last `kept` steps on into the future, once it has enough points.
 
-    >>> LeastSquares().forecast([(0, 10), (60, 20), (120, 30)]).at(180)
+    >>> LeastSquares().line([(0, 10), (60, 20), (120, 30)]).at(180)
     40.0
     """
 
     points: int = 3
+    kept: int = 10
 
     @staticmethod
     def parse(text: str) -> "LeastSquares":
         """Parse nothing, or the minimum number of points."""
         if text and not (text.isdecimal() and int(text) >= 2):
             raise UserError(f"the forecast line:{text} makes no sense; write line or line:POINTS, at least 2")
-        return LeastSquares(int(text)) if text else LeastSquares()
+        return LeastSquares(int(text), max(int(text), 10)) if text else LeastSquares()
 
-    def forecast(self, history: History, local_start: float = 0.0) -> Line | None:
+    def line(self, history: History) -> Line | None:
+        """The line through a whole history, or None if that is too short."""
         if len(history) < self.points:
             return None
         return fit([time for time, _ in history], [load for _, load in history])
+
+    def observe(self, memory: Memory, at: float, rate: float, local_start: float = 0.0) -> Memory:
+        return {"recent": keep(memory, at, rate, (self.kept - 0.5) * self.step_seconds)}
+
+    def forecast(self, memory: Memory, now: float, steps: int, local_start: float = 0.0) -> Forecast | None:
+        line = self.line(memory.get("recent", ()))
+        if line is None:
+            return None
+        ends = [now + self.step_seconds * step for step in range(1, steps + 1)]
+        return certain(now, self.step_seconds, [line.at(end) for end in ends])
 
 
 def fit(xs: Sequence[float], ys: Sequence[float]) -> Line:

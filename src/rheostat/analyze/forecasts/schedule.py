@@ -4,15 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rheostat.analyze.forecasts.forecaster import Forecast, History, moments
+from rheostat.analyze.forecasts.expectation import Expectation, moments
+from rheostat.analyze.forecasts.forecast import Forecast, certain
+from rheostat.analyze.forecasts.forecaster import Forecaster, Memory
 from rheostat.workloads import Curve, parse_curve
 from rheostat.workloads.curve import FloatArray
 
 HOUR, DAY, WEEK = 3_600.0, 86_400.0, 7 * 86_400.0
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+@dataclass(frozen=True)
+class Schedule(Forecaster):
     """One period of the expected load; measurements do not change it.
 
     A day and a week follow local time: they begin at midnight and on Monday, or at the curve's own first
@@ -32,17 +34,26 @@ class Schedule:
         lasts = self.curve.duration_seconds
         return next((period for period in (DAY, WEEK) if period - HOUR <= lasts <= period), None)
 
-    def forecast(self, history: History = (), local_start: float = 0.0) -> "ScheduledLoad":
+    def observe(self, memory: Memory, at: float, rate: float, local_start: float = 0.0) -> Memory:
+        return memory
+
+    def forecast(self, memory: Memory, now: float, steps: int, local_start: float = 0.0) -> Forecast:
+        expected = self.expected(local_start)
+        middles = [now + self.step_seconds * (step - 0.5) for step in range(1, steps + 1)]
+        return certain(now, self.step_seconds, [expected.at(middle) for middle in middles])
+
+    def expected(self, local_start: float = 0.0) -> "ScheduledLoad":
+        """The load at any time of a run that began at this local time."""
         if self.clock_period is None:
             return ScheduledLoad(self.curve, self.curve.duration_seconds, 0.0)
         return ScheduledLoad(self.curve, self.clock_period, local_start - self.curve.begins_at)
 
 
 @dataclass(frozen=True)
-class ScheduledLoad(Forecast):
+class ScheduledLoad(Expectation):
     """A curve that repeats in every period.
 
-    >>> step = Schedule.parse("step:low=1:high=9:duration=60:start=20:end=40").forecast()
+    >>> step = Schedule.parse("step:low=1:high=9:duration=60:start=20:end=40").expected()
     >>> step.path(78, 82).tolist()
     [1.0, 1.0, 9.0, 9.0, 9.0]
     """
