@@ -39,8 +39,8 @@ def _profile(
 ) -> None:
     """Learn what load costs from the journals of runs.
 
-    What was learned is judged on windows that were held back: the selectivity of each stream, the CPU of an instance at its input rate, the CPU of a node with that of
-    its instances (ELYSIUM's profiles), and what changes cost.
+    What was learned is judged on windows that were held back: the selectivity of each stream, the CPU of an
+    instance at its input rate and of a node with its instances (ELYSIUM's profiles), and what changes cost.
     """
     from rheostat.analyze.profiles.document import read_profile, write_profile
     from rheostat.analyze.profiles.profile import check_operators, learn_and_judge

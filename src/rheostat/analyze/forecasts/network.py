@@ -10,7 +10,7 @@ from rheostat.analyze.forecasts.evenly import evenly
 from rheostat.analyze.forecasts.forecast import Forecast, certain
 from rheostat.analyze.forecasts.forecaster import Forecaster, History, Memory, keep
 from rheostat.analyze.forecasts.network_file import Learned, load_learned
-from rheostat.analyze.forecasts.perceptron import fresh, train
+from rheostat.analyze.perceptron import fresh, train
 from rheostat.model.errors import UserError
 from rheostat.workloads.curve import FloatArray
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from rheostat.analyze.forecasts.perceptron import Perceptron
+from rheostat.analyze.perceptron import Perceptron
 from rheostat.model.documents import Document, parse, read_document
 from rheostat.model.errors import FileError
 from rheostat.model.files import write_whole
