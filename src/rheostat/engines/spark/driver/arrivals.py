@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable
+from math import isnan
 from threading import Thread
 
 from rheostat.engines.spark.driver.error_text import plain
@@ -42,6 +43,8 @@ class Arrivals:
                 asked = time.time()
                 rows = float(count())
                 answered = (asked + time.time()) / 2  # a busy broker may take its time
+                if isnan(rows):  # the stream has not begun
+                    continue
                 if not 0 <= rows <= MOST_BYTES:
                     raise ValueError(f"{rows:g} rows")
                 self._samples.append((int(answered * 1000), rows))
