@@ -63,7 +63,8 @@ def _print(topology: MeasuredTopology, units: int, answers: Answers, run: Measur
 def _cells(answer: Allocation) -> tuple[str, str, str, str]:
     units = ", ".join(f"{component}:{added}" for component, added in answer.units.items())
     proven = "" if answer.gap is None else "exact" if answer.gap == 0 else f"{100 * answer.gap:.2f} %"
-    return units or "none", console.number(answer.throughput), f"+{console.number(answer.gain)}", proven
+    gain = ("+" if answer.gain >= 0 else "") + console.number(answer.gain)
+    return units or "none", console.number(answer.throughput), gain, proven
 
 
 def _print_measured(run: MeasuredRun) -> None:
