@@ -109,6 +109,7 @@ def test_rows_that_wait_before_a_query_wait_for_its_busiest_operator() -> None:
     a, b, c = built(replace(window(), operators=chain, application=half, queries={})).components
     assert [a.max_rate, b.max_rate] == pytest.approx([100.0, 50.0])
     assert c.max_rate == pytest.approx(1000.0)  # by its own cost
+    assert (a.held_back, b.held_back, c.held_back) == (False, True, True)
 
 
 def test_windows_are_taken_together_and_each_operator_by_those_that_measured_it() -> None:

@@ -82,6 +82,15 @@ def test_an_operator_that_gets_fewer_rows_leaves_its_cpu_to_those_before_it() ->
     assert rates["first"] == rates["second"] == pytest.approx(1 / (0.002 + 0.008))
 
 
+def test_rows_that_an_operator_of_the_same_query_holds_back_take_no_cpu_before_it() -> None:
+    topology = chain(load=1000)
+    source, first, second = topology.components
+    one_query = replace(topology, components=(source, first, replace(second, held_back=True)))
+    assert throughput(topology) == pytest.approx(62.5)
+    assert throughput(one_query) == pytest.approx(1 / (0.002 + 0.008))
+    assert throughput(replace(one_query, cores=None)) == throughput(replace(topology, cores=None))
+
+
 def test_a_source_takes_its_part_as_well() -> None:
     costly = replace(fork().components[0], cpu_seconds=0.001)
     shared = replace(fork(light=0.002), components=(costly, *fork(light=0.002).components[1:]))

@@ -69,6 +69,12 @@ class ComputeModel:
         )
         self.levels = tuple((level, self.shares[level]) for level in self._levels())
         self.order = tuple(int(i) for level, _ in self.levels for i in level)
+        self.holding = tuple(  # parent, child that holds its rows back, rows to it per row of the parent
+            (i, self.index[child], share * components[i].ratio)
+            for i in reversed(self.order)
+            for child, share in components[i].children.items()
+            if components[self.index[child]].held_back and share * components[i].ratio > 0
+        )
 
     def _levels(self) -> Iterator[Ints]:
         """Components by their longest distance from a root: each level depends on earlier ones only."""
@@ -104,10 +110,20 @@ class ComputeModel:
             return np.asarray(np.minimum(capacity, level * per_core))
 
         def used(level: Floats) -> Floats:
-            return np.asarray((self._flow(within(level)).processed * cpu).sum(axis=0))
+            return np.asarray((self._flow(self._holding_back(within(level))).processed * cpu).sum(axis=0))
 
         level = fair_level(used, float((self.unit_rate * self.cpu_seconds).max()), cores)
         return within(level)
+
+    def _holding_back(self, capacity: Floats) -> Floats:
+        """What the components can process if rows that another one holds back take no CPU before it.
+
+        That changes how much CPU is left, but not what comes out: P4's model drops those rows.
+        """
+        capacity = capacity.copy()
+        for i, child, rows in self.holding:
+            capacity[i] = np.minimum(capacity[i], capacity[child] / rows)
+        return capacity
 
     def _column(self, values: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
         return values.reshape(self.size, *(1,) * (like.ndim - 1))
@@ -182,3 +198,15 @@ def throughput(topology: MeasuredTopology, allocation: Mapping[str, int] | None 
             raise UserError(f"there is no component {name!r}{nearest(name, model.names)}")
         added[model.index[name]] = units
     return float(model.throughput(added))
+
+
+def cores_used(topology: MeasuredTopology) -> float:
+    """The CPU that the components take, as far as the CPU of a row is known.
+
+    >>> from rheostat.allocate.measured import Component
+    >>> costly = Component("b", max_rate=400, cpu_seconds=0.002)
+    >>> cores_used(MeasuredTopology("line", (Component("a", 300, source=True, children={"b": 1}), costly)))
+    0.6
+    """
+    model = ComputeModel(topology)
+    return float(model.rates(model.nothing()).processed @ model.cpu_seconds)

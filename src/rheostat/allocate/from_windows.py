@@ -54,6 +54,7 @@ def from_windows(
                 children={stream.downstream: stream.share for stream in topology.outputs[operator]},
                 given=operator in topology.sources,
                 cpu_seconds=evaluation.operators[operator].cost_seconds,
+                held_back=operator not in topology.sources and window.operators[operator].waiting is None,
             )
             for operator in topology.names
         ),
@@ -155,16 +156,14 @@ def _as_queues_show(
         share = _share_done(window.operators[name], head=name in topology.sources)
         if share is not None:
             per_row = {o: judged[o].demand / judged[name].demand for o in _behind(topology, window, name)}
-            if share < KEEPS_UP and full:
-                pass
-            elif share < KEEPS_UP:
+            if share >= KEEPS_UP:
+                shown = {other: arriving[name] * rows for other, rows in per_row.items()}
+                capacity |= {other: max(capacity[other], rate) for other, rate in shown.items()}
+            elif not full:
                 busiest = max(per_row, key=lambda other: judged[other].utilisation)
                 rate = rates[name]
                 done = arriving[name] * share if rate is None else rate
                 capacity[busiest] = min(capacity[busiest], done * per_row[busiest])
-            else:
-                shown = {other: arriving[name] * rows for other, rows in per_row.items()}
-                capacity |= {other: max(capacity[other], rate) for other, rate in shown.items()}
         done = min(arriving[name], capacity[name])
         if name in topology.sources:
             emitted[name] = done

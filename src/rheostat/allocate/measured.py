@@ -33,6 +33,9 @@ class Component:
     input_rate: float | None = None  # as stated; used only to compute the ratio
     given: bool = False  # a source whose load is given: more units would not make it emit more
     cpu_seconds: float = 0.0  # that a row takes; matters only where units share CPU
+    held_back: bool = (
+        False  # rows that it cannot process are not dropped: its parents process fewer; as above
+    )
 
     @property
     def unit_rate(self) -> float:

@@ -10,7 +10,7 @@ lowers anything downstream; hence some optimum attains every minimum, and the co
 evaluates the resulting integers, gives at least the programme's value.
 
 Where units share CPU, sum of cpu_i rate_i x_i <= cores is one more row. The programme may divide the CPU as
-it likes, an operating system does not: so its value is a bound, and the gap says how far off an answer may be.
+it likes, an operating system does not: so its value is a bound, and the gap says how far off we may be.
 """
 
 from dataclasses import dataclass

@@ -3,13 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from rheostat.allocate import Allocation, MeasuredTopology, throughput
+from rheostat.allocate import Allocation, MeasuredTopology, cores_used, throughput
 from rheostat.cli import console, prose
 from rheostat.cli.journals import duration
 from rheostat.journal.measured import MeasuredRun
 from rheostat.run.control_messages import PlanAnswer
 from rheostat.run.hand_allocation import apply_allocation
 
+FULL = 0.99  # of the cores
 STEADY = 0.1  # by which the model's present throughput may differ from the measured one
 Answers = dict[str, Allocation]
 
@@ -75,6 +76,15 @@ def _print_measured(run: MeasuredRun) -> None:
         "",
         "",
     )
+    if run.topology.cores is not None:
+        used, cores = cores_used(run.topology), run.topology.cores
+        prose.say(
+            f"By the compute model they use {console.number(used)} of the {console.number(cores, 'cores')} "
+            "that all instances share"
+            + (": more instances get no more CPU." if used > FULL * cores else "."),
+            "",
+            "",
+        )
     now = throughput(run.topology)
     if run.throughput is not None and now > 0 and abs(run.throughput / now - 1) > STEADY:
         prose.say(
