@@ -38,6 +38,7 @@ CORES = 1.0
 TRIGGER_SECONDS, WINDOW_SECONDS = 10.0, 10.0
 WARM_UP_SECONDS, WARM_UP_LOAD = 50.0, 60.0  # JVMs compile, and nothing piles up
 SERVED_SECONDS, SERVED_LOAD = 50.0, 100.0  # what one instance each can serve: here CPU per row is measured
+SERVED, ATTEMPTS = 0.98, 3  # of the rows that come; on a busy machine more may wait, and it is measured again
 OVERLOAD = 1.35  # of the load that would take all of the CPU
 SETTLING_SECONDS, MEASURED_SECONDS = 14.0, 32.0
 IDLE, IDLE_SECONDS = 0.3, 3.0  # cores that the node uses when its queues are empty, and for how long
@@ -166,23 +167,38 @@ def measure(bench: Bench) -> MeasuredTopology:
     bench.wait(WARM_UP_SECONDS)
     bench.send(SERVED_LOAD)
     bench.wait(WINDOW_SECONDS)
-    windows = bench.windows(SERVED_SECONDS)
-    topology = from_windows(NAME, windows, bench.engine.configuration.parallelism, bench.engine.model)
+    for _ in range(ATTEMPTS):
+        windows = bench.windows(SERVED_SECONDS)
+        topology = from_windows(NAME, windows, bench.engine.configuration.parallelism, bench.engine.model)
+        model = ComputeModel(replace(topology, cores=None))
+        rates = model.rates(model.nothing())
+        if (rates.processed >= SERVED * rates.input).all():
+            return topology
+        print("  a queue grew: others use the machine; measuring again", flush=True)
+    raise RuntimeError(f"{SERVED_LOAD:g} rows/s are not served: the machine is too slow, or others use it")
+
+
+def describe(topology: MeasuredTopology) -> str:
+    """What was measured, in words."""
     costs = ", ".join(f"{item.name}: {1000 * item.cpu_seconds:.2f}" for item in topology.components)
-    print(f"  measured at {SERVED_LOAD:g} rows/s: CPU per row in ms {costs};")
-    print(f"  of {CORES:g} core {CORES - (topology.cores or 0):.2f} go to the node itself, ", end="")
-    print(f"{topology.cores:.2f} to operators, which is {filling(topology):.0f} rows/s", flush=True)
-    return topology
+    cores = topology.cores or 0.0
+    return (
+        f"  measured at {SERVED_LOAD:g} rows/s: CPU per row in ms {costs}\n"
+        f"  of {CORES:g} core the node itself takes {CORES - cores:.2f}; "
+        f"{cores:.2f} are left to operators, which is {filling(topology):.0f} rows/s"
+    )
 
 
-def row(words: str, alone: float, model: Mapping[str, float], spark: Mapping[str, float]) -> float:
+def row(
+    words: str, alone: float, model: Mapping[str, float], spark: Mapping[str, float], used: float
+) -> float:
     """Print a line of the table; return the error."""
     error = sum(spark.values()) / sum(model.values()) - 1
     off = {leaf: spark[leaf] / model[leaf] - 1 for leaf in model}
     worst = max(off, key=lambda leaf: abs(off[leaf]))
     rates = (alone, sum(model.values()), sum(spark.values()))
     numbers = " ".join(f"{rate:8,.0f}/s" for rate in rates)
-    print(f"  {words:34} {numbers} {error:+7.1%}   {worst}: {off[worst]:+.0%}", flush=True)
+    print(f"  {words:34} {numbers} {error:+7.1%} {used:6.2f}   {worst}: {off[worst]:+.0%}", flush=True)
     return error
 
 
@@ -202,11 +218,12 @@ def main() -> int:
     ):
         bench = Bench(run, feed)
         found = measure(bench)
+        print(describe(found), flush=True)
         loaded = under(found, OVERLOAD * filling(found))
         load = sum(item.max_rate for item in loaded.components if item.source)
         print(f"  at {load:.0f} rows/s")
         heads = f"{'more instances':34} {'P4 alone':>10} {'predicted':>10} {'on Spark':>10}"
-        print(f"  {heads}           worst leaf")
+        print(f"  {heads} {'':7} {'cores':>6}   worst leaf")
         for added in chosen:
             bench.send(0)
             bench.give(added)
@@ -215,7 +232,11 @@ def main() -> int:
             bench.wait(SETTLING_SECONDS)
             alone = throughput(replace(loaded, cores=None), added)
             words = ", ".join(f"{name} +{count}" for name, count in added.items()) or "none"
-            close += abs(row(words, alone, predicted(loaded, added), bench.rates(topology.sinks))) <= WITHIN
+            meter = bench.engine.meter()
+            meter.read(bench.engine.now())
+            rates = bench.rates(topology.sinks)
+            used = sum(use.cores or 0.0 for use in meter.read(bench.engine.now()).values())
+            close += abs(row(words, alone, predicted(loaded, added), rates, used)) <= WITHIN
     good = close >= NEEDED * len(chosen) / ALLOCATIONS
     verdict = "ok" if good else "FAILED"
     print(f"  {close} of {len(chosen)} within {WITHIN:.0%} (bound {NEEDED} of {ALLOCATIONS})  {verdict}")
