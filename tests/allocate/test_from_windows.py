@@ -82,6 +82,22 @@ def test_an_operator_that_keeps_up_can_process_at_least_what_comes() -> None:
     assert built(window(b=costly)).components[1].max_rate == pytest.approx(120.0)
 
 
+def test_operators_share_the_cores_less_what_the_nodes_do_beside_them() -> None:
+    inside = 100 * 0.001 + 120 * 0.012 + 80 * 0.005
+    busy = replace(NODE, cpu=(inside + 0.5) / NODE.cores)
+    topology = built(replace(window(), nodes=(busy,)))
+    assert topology.cores == pytest.approx(NODE.cores - 0.5)
+    assert [item.cpu_seconds for item in topology.components] == pytest.approx([0.001, 0.012, 0.005])
+    assert built(window()).cores == NODE.cores  # where nobody measured the node
+
+
+def test_on_full_nodes_a_queue_that_grows_shows_no_capacity() -> None:
+    slow = operator(600, 0.0125, came=1200.0)  # 0.75 cores for half of what comes
+    full = replace(NODE, cores=1.25, cpu=1.0)
+    topology = built(replace(window(b=slow), nodes=(full,)))
+    assert topology.components[1].max_rate == pytest.approx(1 / 0.0125)
+
+
 def test_rows_that_wait_before_a_query_wait_for_its_busiest_operator() -> None:
     rows = LOAD * SECONDS
     chain = {
@@ -93,6 +109,7 @@ def test_rows_that_wait_before_a_query_wait_for_its_busiest_operator() -> None:
     a, b, c = built(replace(window(), operators=chain, application=half, queries={})).components
     assert [a.max_rate, b.max_rate] == pytest.approx([100.0, 50.0])
     assert c.max_rate == pytest.approx(1000.0)  # by its own cost
+    assert (a.held_back, b.held_back, c.held_back) == (False, True, True)
 
 
 def test_windows_are_taken_together_and_each_operator_by_those_that_measured_it() -> None:

@@ -4,7 +4,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from rheostat.apps.comd import app as comd
 from rheostat.apps.comd.crystal import Crystal
@@ -29,6 +30,8 @@ from rheostat.apps.text import BLAME, PRAISE, STOP_WORDS, sentences
 from rheostat.apps.topk import app as topk
 from rheostat.apps.wordcount import app as wordcount
 from rheostat.engines.spark.driver.application import Application
+from rheostat.engines.spark.driver.builder import Builder
+from rheostat.engines.spark.driver.query_topics import QueryTopics
 from rheostat.model.topology import Topology
 from rheostat.model.topology_file import find_topology
 
@@ -299,3 +302,31 @@ def test_operators_that_wait_take_their_costs(spark: SparkSession) -> None:
     began = time.monotonic()
     assert {row["value"] for row in rows.collect()} == set(range(100))
     assert time.monotonic() - began >= 100 * 2 * 0.005 * 0.9
+
+
+class Somewhere(QueryTopics):
+    """Topics that nobody wrote yet, as files: a query's plan is known without a broker."""
+
+    partitions = 1
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = str(folder)
+
+    def topic(self, operator: str, reader: str | None = None) -> str:
+        return f"{operator}.to.{reader}"
+
+    def read(self, topics: Iterable[str], schema: StructType) -> DataFrame:
+        return SparkSession.active().read.schema(schema).json(self.folder)
+
+
+@pytest.mark.parametrize("wait", [0.0, 2.0])
+@pytest.mark.parametrize("name", ["linear", "star", "diamond", "topology10"])
+def test_every_query_of_a_modelled_topology_does_the_work_of_each_of_its_operators_once(
+    spark: SparkSession, tmp_path: Path, name: str, wait: float
+) -> None:
+    builder = Builder(modelled(find_topology(name), Range(wait=wait)), spark, Somewhere(tmp_path))
+    for query in builder.parts:
+        rows: Any = builder.rows(query)
+        plan = rows._jdf.queryExecution().optimizedPlan().toString()
+        once = "parkNanos" if wait else "lambdafunction(aggregate("
+        assert plan.count(once) == len(query.steps), plan

@@ -3,7 +3,7 @@
 from rheostat.allocate.algorithms import ALGORITHMS, allocate
 from rheostat.allocate.allocation import Allocation
 from rheostat.allocate.combined import combined
-from rheostat.allocate.compute_model import throughput
+from rheostat.allocate.compute_model import cores_used, throughput
 from rheostat.allocate.measured import Component, MeasuredTopology, read_topology
 from rheostat.allocate.optimal import optimal
 from rheostat.allocate.predictive import predictive
@@ -16,6 +16,7 @@ __all__ = [
     "MeasuredTopology",
     "allocate",
     "combined",
+    "cores_used",
     "optimal",
     "predictive",
     "read_topology",

@@ -3,22 +3,28 @@
 Sources emit as much as their units allow. Every other component receives the sum over its parents of
 output × share, processes min(input, capacity), drops the rest (there is no back-pressure) and
 emits processed × ratio. The throughput is what the leaves emit.
+
+On Spark the instances may also share CPU (`MeasuredTopology.cores`). Then the capacity of a component is the
+smaller of that and of what its instances' part of the CPU allows; without such a limit the model is P4's.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rheostat.allocate.measured import MeasuredTopology
+from rheostat.allocate.shared_cpu import fair_level
 from rheostat.model.errors import UserError, nearest
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+UNLIMITED = 1e300  # rows per second and core of a component that takes no CPU
 TOLERANCE = 1e-9  # relative; rates closer than this count as equal
 
 
@@ -43,6 +49,8 @@ class ComputeModel:
         self.units = np.array([component.units for component in components], dtype=np.float64)
         self.unit_rate = np.array([component.unit_rate for component in components])
         self.ratio = np.array([component.ratio for component in components])
+        self.cpu_seconds = np.array([component.cpu_seconds for component in components])
+        self.cores = topology.cores
         self.source = np.array([component.source for component in components])
         self.given = np.array([component.given for component in components])
         self.leaf = np.array([not component.children for component in components])
@@ -61,6 +69,12 @@ class ComputeModel:
         )
         self.levels = tuple((level, self.shares[level]) for level in self._levels())
         self.order = tuple(int(i) for level, _ in self.levels for i in level)
+        self.holding = tuple(  # parent, child that holds its rows back, rows to it per row of the parent
+            (i, self.index[child], share * components[i].ratio)
+            for i in reversed(self.order)
+            for child, share in components[i].children.items()
+            if components[self.index[child]].held_back and share * components[i].ratio > 0
+        )
 
     def _levels(self) -> Iterator[Ints]:
         """Components by their longest distance from a root: each level depends on earlier ones only."""
@@ -81,15 +95,48 @@ class ComputeModel:
 
     def rates(self, added: Ints) -> Rates:
         """Propagate the rates from the sources with `added` units; a matrix has an allocation per column."""
-        shape = (self.size, *(1,) * (added.ndim - 1))
-        useful = np.where(self.given.reshape(shape), 0, added)
-        capacity = self.unit_rate.reshape(shape) * (self.units.reshape(shape) + useful)
-        received, processed, output = (np.zeros(added.shape) for _ in range(3))
+        instances = self._column(self.units, added) + np.where(self._column(self.given, added), 0, added)
+        capacity = self._column(self.unit_rate, added) * instances
+        if self.cores is not None:
+            capacity = self._shared(capacity, instances, self.cores)
+        return self._flow(capacity)
+
+    def _shared(self, capacity: Floats, instances: Floats, cores: float) -> Floats:
+        """What the components can process if their instances' even part of the CPU is all that they get."""
+        cpu = self._column(self.cpu_seconds, capacity)
+        per_core = np.divide(instances, cpu, out=np.full(capacity.shape, UNLIMITED), where=cpu > 0)
+
+        def within(level: Floats) -> Floats:
+            return np.asarray(np.minimum(capacity, level * per_core))
+
+        def used(level: Floats) -> Floats:
+            return np.asarray((self._flow(self._holding_back(within(level))).processed * cpu).sum(axis=0))
+
+        level = fair_level(used, float((self.unit_rate * self.cpu_seconds).max()), cores)
+        return within(level)
+
+    def _holding_back(self, capacity: Floats) -> Floats:
+        """What the components can process if rows that another one holds back take no CPU before it.
+
+        That changes how much CPU is left, but not what comes out: P4's model drops those rows.
+        """
+        capacity = capacity.copy()
+        for i, child, rows in self.holding:
+            capacity[i] = np.minimum(capacity[i], capacity[child] / rows)
+        return capacity
+
+    def _column(self, values: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
+        return values.reshape(self.size, *(1,) * (like.ndim - 1))
+
+    def _flow(self, capacity: Floats) -> Rates:
+        """Propagate the rates, level by level."""
+        received, processed, output = (np.zeros(capacity.shape) for _ in range(3))
+        across = (1,) * (capacity.ndim - 1)
         for level, shares in self.levels:
             received[level] = np.asarray(shares @ output)
-            source = self.source[level].reshape(-1, *shape[1:])
+            source = self.source[level].reshape(-1, *across)
             processed[level] = np.where(source, capacity[level], np.minimum(received[level], capacity[level]))
-            output[level] = processed[level] * self.ratio[level].reshape(-1, *shape[1:])
+            output[level] = processed[level] * self.ratio[level].reshape(-1, *across)
         return Rates(received, capacity, processed, output)
 
     def throughput(self, added: Ints) -> Floats:
@@ -136,6 +183,13 @@ def throughput(topology: MeasuredTopology, allocation: Mapping[str, int] | None 
     >>> line = MeasuredTopology("line", (Component("a", 500, source=True, children={"b": 1}), slow))
     >>> throughput(line), throughput(line, {"b": 1})
     (400.0, 500.0)
+
+    Where a row takes `b` 2.5 ms of CPU and there is one core, another instance of `b` changes nothing.
+
+    >>> slow = Component("b", max_rate=400, cpu_seconds=0.0025)
+    >>> shared = MeasuredTopology("line", (line.components[0], slow), cores=1.0)
+    >>> throughput(shared), round(throughput(shared, {"b": 1}), 6)
+    (400.0, 400.0)
     """
     model = ComputeModel(topology)
     added = model.nothing()
@@ -144,3 +198,15 @@ def throughput(topology: MeasuredTopology, allocation: Mapping[str, int] | None 
             raise UserError(f"there is no component {name!r}{nearest(name, model.names)}")
         added[model.index[name]] = units
     return float(model.throughput(added))
+
+
+def cores_used(topology: MeasuredTopology) -> float:
+    """The CPU that the components take, as far as the CPU of a row is known.
+
+    >>> from rheostat.allocate.measured import Component
+    >>> costly = Component("b", max_rate=400, cpu_seconds=0.002)
+    >>> cores_used(MeasuredTopology("line", (Component("a", 300, source=True, children={"b": 1}), costly)))
+    0.6
+    """
+    model = ComputeModel(topology)
+    return float(model.rates(model.nothing()).processed @ model.cpu_seconds)

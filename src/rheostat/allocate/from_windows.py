@@ -17,6 +17,8 @@ from rheostat.model.errors import UserError
 from rheostat.model.observation import ApplicationMeasures, Observation, OperatorMeasures
 from rheostat.model.topology import Operator, Stream, Topology
 
+FULL = 0.9  # of the nodes' CPU; then a queue may grow because others take it, and shows no capacity
+MIN_SHARE = 0.1  # of the nodes' cores, that the operators have at least
 KEEPS_UP = 0.95  # of the rows that came; who processes less has a queue that grows, and shows its capacity
 WAIT = "wait for more windows and ask again"
 
@@ -38,7 +40,8 @@ def from_windows(
         raise UserError(
             f"the capacity of {_listed(idle)} is unknown, because no rows came: ask again while rows flow"
         )
-    emitted, capacity = _as_queues_show(topology, windows, window, evaluation)
+    cores = _shared_cores(windows, evaluation) if model.cores_apart else None
+    emitted, capacity = _as_queues_show(topology, windows, window, evaluation, cores)
     return MeasuredTopology(
         name,
         tuple(
@@ -50,9 +53,12 @@ def from_windows(
                 source=operator in topology.sources,
                 children={stream.downstream: stream.share for stream in topology.outputs[operator]},
                 given=operator in topology.sources,
+                cpu_seconds=evaluation.operators[operator].cost_seconds,
+                held_back=operator not in topology.sources and window.operators[operator].waiting is None,
             )
             for operator in topology.names
         ),
+        cores,
     )
 
 
@@ -103,33 +109,61 @@ def _topology(name: str, window: Observation) -> Topology:
     return Topology(name, tuple(map(Operator, window.operators)), tuple(streams))
 
 
+def _shared_cores(windows: Sequence[Observation], evaluation: Evaluation) -> float:
+    """The CPU that all operators share: the nodes' cores, less what JVMs, Spark and Kafka's clients take."""
+    cores, used = sum(node.cores for node in windows[-1].nodes), _cores_used(windows)
+    if used is None:
+        return cores
+    rates = {
+        name: recent_rate(windows, name) or judged.demand for name, judged in evaluation.operators.items()
+    }
+    inside = sum(rate * evaluation.operators[name].cost_seconds for name, rate in rates.items())
+    return max(MIN_SHARE * cores, cores - max(0.0, used - inside))
+
+
+def _cores_used(windows: Sequence[Observation]) -> float | None:
+    """The CPU that all nodes used lately, in cores."""
+    known = recent(windows, lambda window: all(node.cpu is not None for node in window.nodes))
+    if not known:
+        return None
+    seconds = sum(window.seconds for window in known)
+    return sum(n.cores * (n.cpu or 0.0) * w.seconds for w in known for n in w.nodes) / seconds
+
+
 def _as_queues_show(
-    topology: Topology, windows: Sequence[Observation], window: Observation, evaluation: Evaluation
+    topology: Topology,
+    windows: Sequence[Observation],
+    window: Observation,
+    evaluation: Evaluation,
+    cores: float | None,
 ) -> tuple[dict[str, float], dict[str, float]]:
     """What each source emits, and what every operator's instances can process, whatever else the nodes run.
 
     That follows from the cost of a row; but a queue shows more.
 
-    Where it grows, what is processed is the capacity (P4, §5.2.3: droppedRate); where it does not, the
-    capacity is at least what comes. Inside a query rows are held back: its queue is its busiest operator's.
+    Where it grows, what is processed is the capacity (P4, §5.2.3: droppedRate), unless the nodes are full:
+    then it may lack CPU that others take. Where it does not grow, the capacity is at least what comes. Inside
+    a query rows are held back: its queue is its busiest operator's.
     """
     judged = evaluation.operators
     rates = {name: recent_rate(windows, name) for name in judged}
     capacity = {name: max(o.demand / o.utilisation, rates[name] or 0.0) for name, o in judged.items()}
     arriving = {name: judged[name].demand if name in topology.sources else 0.0 for name in topology.names}
     emitted = {}
+    used = _cores_used(windows)
+    full = cores is not None and used is not None and used > FULL * sum(n.cores for n in window.nodes)
     for name in topology.order:
         share = _share_done(window.operators[name], head=name in topology.sources)
         if share is not None:
             per_row = {o: judged[o].demand / judged[name].demand for o in _behind(topology, window, name)}
-            if share < KEEPS_UP:
+            if share >= KEEPS_UP:
+                shown = {other: arriving[name] * rows for other, rows in per_row.items()}
+                capacity |= {other: max(capacity[other], rate) for other, rate in shown.items()}
+            elif not full:
                 busiest = max(per_row, key=lambda other: judged[other].utilisation)
                 rate = rates[name]
                 done = arriving[name] * share if rate is None else rate
                 capacity[busiest] = min(capacity[busiest], done * per_row[busiest])
-            else:
-                shown = {other: arriving[name] * rows for other, rows in per_row.items()}
-                capacity |= {other: max(capacity[other], rate) for other, rate in shown.items()}
         done = min(arriving[name], capacity[name])
         if name in topology.sources:
             emitted[name] = done

@@ -15,6 +15,7 @@ MAX_RATE = 1e15  # rows per second; above this, floating-point arithmetic loses 
 MAX_COMPONENTS = 3000  # the predictive allocator holds tables of components × components
 ROUNDING = 0.005  # error of a measured share: half of its second decimal place
 MAX_UNITS = 1_000_000  # a component's units
+MAX_CPU_SECONDS, MAX_CORES = 1e6, 1e9
 
 Number = Annotated[float, Field(strict=True)]
 
@@ -31,6 +32,10 @@ class Component:
     children: Mapping[str, float] = field(default_factory=dict)
     input_rate: float | None = None  # as stated; used only to compute the ratio
     given: bool = False  # a source whose load is given: more units would not make it emit more
+    cpu_seconds: float = 0.0  # that a row takes; matters only where units share CPU
+    held_back: bool = (
+        False  # rows that it cannot process are not dropped: its parents process fewer; as above
+    )
 
     @property
     def unit_rate(self) -> float:
@@ -44,6 +49,7 @@ class MeasuredTopology:
 
     name: str
     components: tuple[Component, ...]
+    cores: float | None = None  # that all units share; None: as in P4, each has a capacity of its own
 
     def __post_init__(self) -> None:
         if len(self.components) > MAX_COMPONENTS:
@@ -74,11 +80,13 @@ class _ComponentDocument(Document):
     input_rate: Number | None = None
     output_rate: Number
     max_rate: Number | None = None
+    cpu_seconds: Annotated[Number, Field(ge=0, le=MAX_CPU_SECONDS)] = 0.0
     children: dict[str, Number] = Field(default_factory=dict)
 
 
 class _TopologyDocument(Document):
     name: str = "topology"
+    cores: Annotated[Number, Field(gt=0, le=MAX_CORES)] | None = None
     components: list[_ComponentDocument]
 
 
@@ -86,7 +94,8 @@ def read_topology(path: Path) -> MeasuredTopology:
     """Read a measured topology from a JSON or YAML file; FileError names the component that is wrong."""
     document = parse(_TopologyDocument, read_document(path), path)
     try:
-        return MeasuredTopology(document.name, tuple(_component(stated) for stated in document.components))
+        components = tuple(_component(stated) for stated in document.components)
+        return MeasuredTopology(document.name, components, document.cores)
     except UserError as error:
         raise FileError(f"{path}: {error}") from None
 
@@ -106,11 +115,21 @@ def _component(stated: _ComponentDocument) -> Component:
                 f"{where} has an input_rate but no max_rate; a source has neither, an operator both"
             )
         source_rate = stated.output_rate
-        return Component(stated.name, source_rate, 1.0, stated.units, True, children)
+        cpu = stated.cpu_seconds
+        return Component(stated.name, source_rate, 1.0, stated.units, True, children, cpu_seconds=cpu)
     if stated.input_rate is None:
         raise UserError(f"{where} has a max_rate but no input_rate; a source has neither, an operator both")
     ratio = _ratio(where, stated.output_rate, min(stated.input_rate, stated.max_rate))
-    return Component(stated.name, stated.max_rate, ratio, stated.units, False, children, stated.input_rate)
+    return Component(
+        stated.name,
+        stated.max_rate,
+        ratio,
+        stated.units,
+        False,
+        children,
+        stated.input_rate,
+        cpu_seconds=stated.cpu_seconds,
+    )
 
 
 def _without_rounding(shares: Mapping[str, float]) -> Mapping[str, float]:

@@ -8,6 +8,9 @@ The model says processed = min(input, capacity); the programme only says <= both
 ratios and shares are not negative and surplus is dropped, so raising x_i to the minimum never
 lowers anything downstream; hence some optimum attains every minimum, and the compute model, which
 evaluates the resulting integers, gives at least the programme's value.
+
+Where units share CPU, sum of cpu_i rate_i x_i <= cores is one more row. The programme may divide the CPU as
+it likes, an operating system does not: so its value is a bound, and the gap says how far off we may be.
 """
 
 from dataclasses import dataclass
@@ -61,9 +64,8 @@ def optimal(topology: MeasuredTopology, units: int, seconds: float | None = None
     solution = _solve(model, units, seconds or _patience(model.size))
     added = solution.added
     if solution.bound > float(model.throughput(added)) * (1 + TIE):  # the solver ran out of time
-        rival = combined_units(model, units)
-        better = rival if float(model.throughput(rival)) > float(model.throughput(added)) else added
-        added = improve_units(model, better, units)
+        rivals = [added, combined_units(model, units), model.nothing()]
+        added = improve_units(model, max(rivals, key=lambda rival: float(model.throughput(rival))), units)
     added = even_units(model, _without_waste(model, added))
     reached = float(model.throughput(added))
     gap = solution.bound / reached - 1 if reached > 0 else np.inf if solution.bound > 0 else 0.0
@@ -109,10 +111,13 @@ def _constraints(model: ComputeModel, units: int) -> LinearConstraint:
     flow = whole.tocsr()[fed]
     identity = eye_array(model.size)
     budget = csr_array(np.ones((1, model.size)))
-    rows: Any = block_array([[flow, None], [identity, -identity], [None, budget]], format="csr")
-    return LinearConstraint(
-        csr_array(rows, dtype=np.float64), -np.inf, np.concatenate([np.zeros(fed.size), model.units, [units]])
-    )
+    blocks: list[list[Any]] = [[flow, None], [identity, -identity], [None, budget]]
+    limits = [np.zeros(fed.size), model.units, np.array([float(units)])]
+    if model.cores is not None:
+        blocks.append([csr_array((model.cpu_seconds * model.unit_rate)[None, :]), None])
+        limits.append(np.array([model.cores]))
+    rows: Any = block_array(blocks, format="csr")
+    return LinearConstraint(csr_array(rows, dtype=np.float64), -np.inf, np.concatenate(limits))
 
 
 def _without_waste(model: ComputeModel, added: Ints) -> Ints:

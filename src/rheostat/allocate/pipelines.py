@@ -29,6 +29,8 @@ def pipeline_units(model: ComputeModel, units: int) -> Ints | None:
     parents = np.diff(model.shares.indptr)
     if parents.max(initial=0) > 1 or any(len(children) > 1 for children in model.children):
         return None
+    if model.cores is not None:  # what one pipeline takes, another lacks
+        return None
     if model.given.any():  # such a source takes no units, though it may be the minimum
         return None
     sources = np.flatnonzero(model.source)

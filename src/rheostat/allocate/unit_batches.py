@@ -93,6 +93,9 @@ def _batches(model: ComputeModel, reach: Bools, added: Ints, heads: Ints, head_u
         processed = np.where(model.source[level, None], capacity, np.minimum(received, capacity))
         output[level] = processed * model.ratio[level, None]
     cost = plans.sum(axis=0)
-    gain = output[model.leaf].sum(axis=0) - float(model.throughput(added))
     whole = np.minimum(plans, 1e9).astype(np.int64)
+    after = output[model.leaf].sum(axis=0)
+    if model.cores is not None:  # the batch's own instances may not get the CPU
+        after = model.throughput(added[:, None] + whole)
+    gain = after - float(model.throughput(added))
     return Batches(heads, head_units, whole, cost, gain)

@@ -2,6 +2,9 @@
 
 Rows are numbers. An operator spends the time that its file states, by hashing or, with --wait, by waiting,
 and hands its rows on in the shares of its streams; so the compute model's predictions can be tested on Spark.
+
+Every operator hashes on from the hash of the one before it. Spark leaves out a column that nobody reads:
+were the hashes independent, then of several operators in one query only the last would cost anything.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -12,6 +15,7 @@ from rheostat.engines.spark.driver.application import Application, Rows, Transfo
 from rheostat.model.topology import Operator, Topology
 
 ROUND_SECONDS = 22e-9  # approximate cost of one round of hashing
+ROUNDS = 100  # in an inner loop: one loop's numbers would be a constant of a megabyte in every plan and task
 LATE_SECONDS = 60e-6  # by which a waiting thread wakes up late
 SHARES = 10_000  # of rows, distinguished by a hash of their number
 
@@ -45,7 +49,8 @@ def _made(topology: Topology, operator: Operator, *, wait: float) -> Transform:
     selectivity = next((s.selectivity for s in topology.streams if s.upstream == operator.name), 1.0)
 
     def transform(rows: DataFrame) -> DataFrame:
-        spent = rows.select("value", _spent(operator.cost_seconds, wait=wait).alias("hash"))
+        start = "hash" if "hash" in rows.columns else "value"  # a source has no operator before it
+        spent = rows.select("value", _spent(operator.cost_seconds, wait=wait, start=start).alias("hash"))
         if selectivity == 1.0:
             return spent
         fraction = F.pmod(F.xxhash64("value", F.lit(operator.name)), F.lit(SHARES)) / SHARES
@@ -57,14 +62,15 @@ def _made(topology: Topology, operator: Operator, *, wait: float) -> Transform:
     return transform
 
 
-def _spent(seconds: float, *, wait: float) -> Column:
+def _spent(seconds: float, *, wait: float, start: str = "value") -> Column:
     """Return a number that takes this long to compute: by hashing, or by waiting as for a remote service."""
     if wait:
         nanoseconds = max(1, round((seconds * wait - LATE_SECONDS) * 1e9))
         park = f"reflect('java.util.concurrent.locks.LockSupport', 'parkNanos', {nanoseconds}L)"
-        return F.expr(f"coalesce(length({park}), value)")
-    rounds = round(seconds / ROUND_SECONDS)
-    return F.expr(f"aggregate(sequence(0, {rounds}), value, (hash, i) -> xxhash64(hash, i))")
+        return F.expr(f"coalesce(length({park}), {start})")
+    turns = max(1, round(seconds / ROUND_SECONDS / ROUNDS))
+    part = f"aggregate(sequence(1, {ROUNDS}), sum, (part, j) -> xxhash64(part, j))"
+    return F.expr(f"aggregate(sequence(1, {turns}), {start}, (sum, i) -> {part})")
 
 
 def _share_of(topology: Topology, name: str, made: Transform) -> Transform:

@@ -3,13 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from rheostat.allocate import Allocation, MeasuredTopology, throughput
+from rheostat.allocate import Allocation, MeasuredTopology, cores_used, throughput
 from rheostat.cli import console, prose
 from rheostat.cli.journals import duration
 from rheostat.journal.measured import MeasuredRun
 from rheostat.run.control_messages import PlanAnswer
 from rheostat.run.hand_allocation import apply_allocation
 
+FULL = 0.99  # of the cores
 STEADY = 0.1  # by which the model's present throughput may differ from the measured one
 Answers = dict[str, Allocation]
 
@@ -63,7 +64,8 @@ def _print(topology: MeasuredTopology, units: int, answers: Answers, run: Measur
 def _cells(answer: Allocation) -> tuple[str, str, str, str]:
     units = ", ".join(f"{component}:{added}" for component, added in answer.units.items())
     proven = "" if answer.gap is None else "exact" if answer.gap == 0 else f"{100 * answer.gap:.2f} %"
-    return units or "none", console.number(answer.throughput), f"+{console.number(answer.gain)}", proven
+    gain = ("+" if answer.gain >= 0 else "") + console.number(answer.gain)
+    return units or "none", console.number(answer.throughput), gain, proven
 
 
 def _print_measured(run: MeasuredRun) -> None:
@@ -74,6 +76,15 @@ def _print_measured(run: MeasuredRun) -> None:
         "",
         "",
     )
+    if run.topology.cores is not None:
+        used, cores = cores_used(run.topology), run.topology.cores
+        prose.say(
+            f"By the compute model they use {console.number(used)} of the {console.number(cores, 'cores')} "
+            "that all instances share"
+            + (": more instances get no more CPU." if used > FULL * cores else "."),
+            "",
+            "",
+        )
     now = throughput(run.topology)
     if run.throughput is not None and now > 0 and abs(run.throughput / now - 1) > STEADY:
         prose.say(
