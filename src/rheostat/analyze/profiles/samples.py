@@ -10,7 +10,7 @@ from rheostat.model.observation import Observation
 
 Floats = NDArray[np.float64]
 
-COLD = 0.25  # of the CPU taken by compilers and class loading; such a window shows a JVM that starts
+COLD = 0.5  # of the CPU goes to compilers and class loading: such a window shows JVMs that start
 
 
 @dataclass(frozen=True, slots=True)
