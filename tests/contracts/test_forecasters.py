@@ -19,6 +19,8 @@ HISTORY = [
 NOW = HISTORY[-1][0]
 
 each = pytest.mark.parametrize("spec", SPECS)
+MEASURING = [spec for spec in SPECS if not spec.startswith("schedule")]  # which looks at no measurement
+TIMELESS = [spec for spec in MEASURING if spec not in ("season", "best", "network")]  # which know the hour
 both = pytest.mark.parametrize("calibrated", [False, True])
 
 
@@ -87,10 +89,8 @@ def test_a_forecast_begins_now_has_as_many_steps_as_asked_for_and_is_never_negat
 
 
 @both
-@each
+@pytest.mark.parametrize("spec", MEASURING)
 def test_minutes_that_were_not_measured_are_not_taken_for_zero(spec: str, calibrated: bool) -> None:
-    if spec.startswith("schedule"):
-        pytest.skip("a schedule looks at no measurement")
     forecaster = built(spec, calibrated)
     steady = [[60.0 * minute, 500.0] for minute in range(1, 400) if minute % 50 not in (7, 8, 9)]
     forecast = made(forecaster, observe_all(forecaster, {}, steady), steady[-1][0])
@@ -98,10 +98,8 @@ def test_minutes_that_were_not_measured_are_not_taken_for_zero(spec: str, calibr
     assert min(rates(forecast)) >= lowest
 
 
-@each
+@pytest.mark.parametrize("spec", TIMELESS)
 def test_longer_steps_are_only_longer_steps(spec: str) -> None:
-    if spec.startswith(("schedule", "season", "best", "network")):
-        pytest.skip("it knows the time of the day")
     short, long = find_forecaster(spec), find_forecaster(spec).paced(300.0)
     of_minutes = observe_all(short, {}, HISTORY)
     of_five = observe_all(long, {}, [[5 * at, rate] for at, rate in HISTORY])
